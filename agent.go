@@ -1,0 +1,115 @@
+package substrat
+
+import "time"
+
+// AgentState is what an agent is doing, as far as its team is concerned.
+type AgentState string
+
+// The states of an agent. Exactly one holds at a time.
+const (
+	// Idle: no turn is open and no reply is awaited.
+	Idle AgentState = "idle"
+	// Busy: a turn is open.
+	Busy AgentState = "busy"
+	// Waiting: no turn is open and the reply to at least one sync message is outstanding.
+	Waiting AgentState = "waiting"
+	// Failed: the last turn failed for good. A new message wakes the agent all the same.
+	Failed AgentState = "failed"
+	// Terminated: the agent has ended and takes no more messages.
+	Terminated AgentState = "terminated"
+)
+
+// Role is advice to the agent plus a default for its workspace.
+type Role string
+
+// The roles. A reviewer's workspace is read-only; the others may write.
+const (
+	Worker   Role = "worker"
+	Reviewer Role = "reviewer"
+	Manager  Role = "manager"
+)
+
+// Sandbox says how an agent's processes are contained.
+type Sandbox string
+
+// The ways to contain a turn.
+const (
+	// Bubblewrap runs every turn in its own namespaces; a turn that cannot have them does not run.
+	Bubblewrap Sandbox = "bwrap"
+	// NoSandbox runs turns as plain processes of the daemon's user. Only by explicit choice.
+	NoSandbox Sandbox = "none"
+)
+
+// Network says what an agent's processes can reach.
+type Network string
+
+// The network of a turn.
+const (
+	// NetworkNone: an empty network namespace; the agent's own socket is the only way out.
+	NetworkNone Network = "none"
+	// NetworkHost: the host's network, because the provider needs one and no narrower way exists yet.
+	NetworkHost Network = "host"
+)
+
+// Agent is one node of a team, as listings show it.
+type Agent struct {
+	ID       string     `json:"id"`
+	Name     string     `json:"name"`
+	Path     string     `json:"path"`
+	State    AgentState `json:"state"`
+	Provider string     `json:"provider"`
+	Role     Role       `json:"role"`
+	// Parent is the parent's path, empty for a root.
+	Parent string `json:"parent"`
+	// Team is the id of the root agent.
+	Team string `json:"team"`
+	// Pending counts messages that wait for a turn.
+	Pending int `json:"pending"`
+	// Turns counts turns that were started, whatever became of them.
+	Turns   int     `json:"turns"`
+	Sandbox Sandbox `json:"sandbox"`
+	Network Network `json:"network"`
+	Model   string  `json:"model,omitempty"`
+	// Dir is the workspace on the host.
+	Dir string `json:"dir"`
+	// Session is the provider's conversation id, empty before the first turn.
+	Session string `json:"session,omitempty"`
+	// Turn is the open turn's id, if any.
+	Turn string `json:"turn,omitempty"`
+	// WaitingFor lists the recipients whose replies are outstanding.
+	WaitingFor []string `json:"waiting_for,omitempty"`
+	// RetryAt is when the next attempt is due after a failed turn.
+	RetryAt      *time.Time        `json:"retry_at,omitempty"`
+	LastError    string            `json:"last_error,omitempty"`
+	Metadata     map[string]string `json:"metadata,omitempty"`
+	Instructions string            `json:"instructions,omitempty"`
+	CreatedAt    time.Time         `json:"created_at"`
+	EndedAt      *time.Time        `json:"ended_at,omitempty"`
+}
+
+// NewAgent is what a person gives to create an agent. Empty fields take defaults: the parent's for a child, the
+// daemon's for a root.
+type NewAgent struct {
+	Name         string            `json:"name"`
+	Parent       string            `json:"parent,omitempty"` // path, bare name or id
+	Provider     string            `json:"provider,omitempty"`
+	Role         Role              `json:"role,omitempty"`
+	Dir          string            `json:"dir,omitempty"` // absolute host directory
+	Instructions string            `json:"instructions,omitempty"`
+	Model        string            `json:"model,omitempty"`
+	Sandbox      Sandbox           `json:"sandbox,omitempty"`
+	Metadata     map[string]string `json:"metadata,omitempty"`
+	Limits       *TurnLimits       `json:"limits,omitempty"`
+}
+
+// TurnLimits bounds one turn of an agent. Zero means the default.
+type TurnLimits struct {
+	// WallSeconds is the longest a turn may take. Default 7200.
+	WallSeconds int `json:"wall_seconds,omitempty"`
+	// SilenceSeconds is the longest a turn may print nothing. Agents are silent for minutes while they generate: default 1800.
+	SilenceSeconds int `json:"silence_seconds,omitempty"`
+	// OutputBytes is how much of a turn's output is kept; what comes after is dropped but for its end. Default 256 MiB.
+	OutputBytes int64 `json:"output_bytes,omitempty"`
+	// LineBytes is the longest line that is decoded; a longer one is skipped and noted. Default 64 MiB.
+	LineBytes int `json:"line_bytes,omitempty"`
+}
