@@ -1,0 +1,183 @@
+package team
+
+import (
+	"encoding/json"
+	"time"
+
+	"substrat.dev/substrat"
+)
+
+// Fact is one thing that happened to a team: the typed form of a journal event. Facts say what became of things, never
+// how it was decided, so that folding needs no rules and no limits.
+type Fact interface {
+	// Type is the event type in the journal. It never changes once released.
+	Type() string
+	// fold changes the state. It trusts the fact; what it cannot make sense of is an error, never a panic.
+	fold(f *folding) error
+}
+
+// folding is the fold of one fact: the state, when it happened, and what leaves the hot state by it.
+type folding struct {
+	*State
+	at      time.Time
+	retired []Retired
+}
+
+// Retired is a record that left the hot state: a final message, an ended turn or agent. Exactly one field is set.
+type Retired struct {
+	Message *substrat.Message
+	Turn    *substrat.Turn
+	Agent   *substrat.Agent
+}
+
+// facts makes an empty fact for each event type.
+var facts = map[string]func() Fact{}
+
+func register(f func() Fact) struct{} {
+	facts[f().Type()] = f
+	return struct{}{}
+}
+
+var _ = register(func() Fact { return &AgentCreated{} })
+var _ = register(func() Fact { return &AgentCompleting{} })
+var _ = register(func() Fact { return &AgentTerminated{} })
+var _ = register(func() Fact { return &MessageSent{} })
+var _ = register(func() Fact { return &MessageExpired{} })
+var _ = register(func() Fact { return &InboxTaken{} })
+var _ = register(func() Fact { return &TurnStarted{} })
+var _ = register(func() Fact { return &TurnCancelled{} })
+var _ = register(func() Fact { return &TurnEnded{} })
+var _ = register(func() Fact { return &SessionBound{} })
+var _ = register(func() Fact { return &BroadcastClosed{} })
+
+// AgentCreated: a node was added to the tree.
+type AgentCreated struct {
+	Agent Agent  `json:"agent"`
+	Path  string `json:"path"`
+}
+
+// AgentCompleting: an agent called complete and ends with its open turn.
+type AgentCompleting struct {
+	Agent  string `json:"agent"`
+	Result string `json:"result"`
+}
+
+// AgentTerminated: agents ended, children before parents. Their open turns are cancelled with them.
+type AgentTerminated struct {
+	Agents []string `json:"agents"`
+	Reason string   `json:"reason"`
+}
+
+// MessageSent: a message entered a mailbox or the user's inbox. One with ReplyTo answers that message.
+type MessageSent struct {
+	Message Message `json:"message"`
+}
+
+// MessageExpired: a request's deadline passed.
+type MessageExpired struct {
+	ID     string `json:"id"`
+	Detail string `json:"detail"`
+}
+
+// InboxTaken: an agent took queued messages into its open turn.
+type InboxTaken struct {
+	Agent    string   `json:"agent"`
+	Turn     string   `json:"turn"`
+	Messages []string `json:"messages"`
+}
+
+// TurnStarted: an agent was given a slot and the mail that is its prompt.
+type TurnStarted struct {
+	Turn     string   `json:"turn"`
+	Agent    string   `json:"agent"`
+	Number   int      `json:"number"`
+	Messages []string `json:"messages"`
+	Retry    string   `json:"retry,omitempty"`
+}
+
+// TurnCancelled: somebody asked to end the open turn. The outcome follows with TurnEnded.
+type TurnCancelled struct {
+	Turn  string `json:"turn"`
+	Agent string `json:"agent"`
+	By    string `json:"by"`
+}
+
+// TurnEnded: the one outcome of a turn, and what became of the mail that was in it.
+type TurnEnded struct {
+	Turn      string                `json:"turn"`
+	Agent     string                `json:"agent"`
+	Outcome   substrat.Outcome      `json:"outcome"`
+	Class     substrat.FailureClass `json:"class,omitempty"`
+	Detail    string                `json:"detail,omitempty"`
+	Text      string                `json:"text,omitempty"`
+	Usage     *substrat.Usage       `json:"usage,omitempty"`
+	ToolCalls int                   `json:"tool_calls,omitempty"`
+	Files     []string              `json:"files,omitempty"`
+	Handled   []string              `json:"handled,omitempty"`
+	Requeued  []string              `json:"requeued,omitempty"`
+	Dead      []string              `json:"dead,omitempty"`
+	RetryAt   time.Time             `json:"retry_at,omitzero"`
+	// LoseSession says that the provider no longer has the conversation: the next turn begins another.
+	LoseSession bool `json:"lose_session,omitempty"`
+	// Attempts and Interrupts are the agent's counters after this turn.
+	Attempts   int `json:"attempts,omitempty"`
+	Interrupts int `json:"interrupts,omitempty"`
+}
+
+// SessionBound: the provider's conversation of an agent is known.
+type SessionBound struct {
+	Agent   string `json:"agent"`
+	Session string `json:"session"`
+}
+
+// BroadcastClosed: every request of a broadcast is settled. The summary to its sender follows as a message.
+type BroadcastClosed struct {
+	ID string `json:"id"`
+}
+
+// The event types.
+func (*AgentCreated) Type() string    { return "agent.created" }
+func (*AgentCompleting) Type() string { return "agent.completing" }
+func (*AgentTerminated) Type() string { return "agent.terminated" }
+func (*MessageSent) Type() string     { return "message.sent" }
+func (*MessageExpired) Type() string  { return "message.expired" }
+func (*InboxTaken) Type() string      { return "inbox.taken" }
+func (*TurnStarted) Type() string     { return "turn.started" }
+func (*TurnCancelled) Type() string   { return "turn.cancel_asked" }
+func (*TurnEnded) Type() string       { return "turn.ended" }
+func (*SessionBound) Type() string    { return "session.bound" }
+func (*BroadcastClosed) Type() string { return "broadcast.closed" }
+
+// Entry is a fact with its envelope, ready for the journal.
+type Entry struct {
+	Fact   Fact
+	At     time.Time
+	Actor  string
+	Key    string
+	Answer json.RawMessage
+}
+
+// Event encodes an entry as the team's event number seq.
+func (e Entry) Event(team string, seq int64) (substrat.Event, error) {
+	data, err := json.Marshal(e.Fact)
+	if err != nil {
+		return substrat.Event{}, substrat.Errorf(substrat.CodeInternal, "cannot encode %s: %v", e.Fact.Type(), err)
+	}
+	return substrat.Event{
+		Team: team, TeamSeq: seq, Type: e.Fact.Type(), At: e.At, Actor: e.Actor, Data: data, Key: e.Key, Answer: e.Answer,
+	}, nil
+}
+
+// ParseEvent reads an entry back from the journal.
+func ParseEvent(ev substrat.Event) (Entry, error) {
+	make, ok := facts[ev.Type]
+	if !ok {
+		return Entry{}, substrat.Errorf(substrat.CodeVersion, "cannot read event %d: unknown type %q", ev.Seq, ev.Type).
+			WithHint("the journal was written by a newer version")
+	}
+	f := make()
+	if err := json.Unmarshal(ev.Data, f); err != nil {
+		return Entry{}, substrat.Errorf(substrat.CodeStorage, "cannot read event %d (%s): %v", ev.Seq, ev.Type, err)
+	}
+	return Entry{Fact: f, At: ev.At, Actor: ev.Actor, Key: ev.Key, Answer: ev.Answer}, nil
+}

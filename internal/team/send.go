@@ -1,0 +1,248 @@
+package team
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"substrat.dev/substrat"
+)
+
+// Send is one message. From an agent, Recipient is a neighbour's name or USER and Sync asks for a reply; from USER,
+// To is the recipient's id.
+type Send struct {
+	ID        string
+	To        string
+	Recipient string
+	Text      string
+	Sync      bool
+	ReplyTo   string
+}
+
+// SendAll is one message to all siblings or all children of the calling agent, each of whom is asked to reply.
+type SendAll struct {
+	ID   string
+	Text string
+	To   string // "siblings" or "children"
+}
+
+// SentAll answers SendAll.
+type SentAll struct {
+	Status         string `json:"status"` // "sent"
+	MessageID      string `json:"message_id"`
+	RecipientCount int    `json:"recipient_count"`
+}
+
+func (c Send) decide(d *decision) (any, error) {
+	if err := d.checkText(c.Text); err != nil {
+		return nil, err
+	}
+	if d.Actor.Agent == "" {
+		return d.sendFromUser(c)
+	}
+	from := d.Agents[d.Actor.Agent]
+	if c.Recipient == substrat.User {
+		return d.sendToUser(from, c)
+	}
+	to := d.neighbour(from, c.Recipient)
+	if to == nil {
+		return nil, d.unreachable(from, c.Recipient)
+	}
+	m, err := d.compose(from, to, c.ID, c.Text)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case c.ReplyTo != "":
+		if err := d.checkReply(from, to, c.ReplyTo); err != nil {
+			return nil, err
+		}
+		m.Kind, m.ReplyTo = substrat.KindReply, c.ReplyTo
+	case c.Sync:
+		m.Kind, m.Deadline = substrat.KindRequest, ptr(d.At.Add(d.Limits.ReplyDeadline))
+	}
+	d.send(m)
+	return substrat.Sent{Status: "sent", MessageID: m.ID, WaitingForReply: m.Kind == substrat.KindRequest, State: substrat.Queued}, nil
+}
+
+func (d *decision) sendFromUser(c Send) (any, error) {
+	to := d.Agents[c.To]
+	if to == nil {
+		return nil, substrat.Errorf(substrat.CodeNotFound, "cannot send: no such agent")
+	}
+	if err := d.checkQueue(to); err != nil {
+		return nil, err
+	}
+	m := Message{ToID: to.ID, Message: substrat.Message{
+		ID: c.ID, Team: d.Team, From: substrat.User, To: d.Path(to.ID), Kind: substrat.KindUser, Text: c.Text,
+	}}
+	d.send(m)
+	return substrat.Sent{Status: "sent", MessageID: c.ID, State: substrat.Queued}, nil
+}
+
+// sendToUser never waits: the person answers when they like, and the answer is the agent's next message.
+func (d *decision) sendToUser(from *Agent, c Send) (any, error) {
+	if from.Parent != "" {
+		return nil, substrat.Errorf(substrat.CodeUnreachable, "cannot send to USER: only the root of a team may").
+			WithHint("write to your parent %s, who can pass it on", d.Agents[from.Parent].Name)
+	}
+	m, err := d.compose(from, nil, c.ID, c.Text)
+	if err != nil {
+		return nil, err
+	}
+	d.send(m)
+	return substrat.Sent{Status: "sent", MessageID: c.ID, State: substrat.Delivered}, nil
+}
+
+func (d *decision) unreachable(from *Agent, name string) error {
+	return substrat.Errorf(substrat.CodeUnreachable, "cannot send to %.80q: no parent, sibling or child of that name", name).
+		WithHint("you can reach: %s", strings.Join(d.reachable(from), ", "))
+}
+
+func (d *decision) checkText(text string) error {
+	switch {
+	case len(text) > d.Limits.TextBytes:
+		return substrat.Errorf(substrat.CodeTooLarge, "cannot send %d bytes: a message holds at most %d", len(text), d.Limits.TextBytes).
+			WithHint("put it in a file of the workspace and send the path")
+	case strings.TrimSpace(text) == "":
+		return substrat.Errorf(substrat.CodeInvalid, "cannot send an empty message")
+	case !utf8.ValidString(text):
+		return substrat.Errorf(substrat.CodeInvalid, "cannot send text that is not UTF-8")
+	}
+	return nil
+}
+
+func (d *decision) checkQueue(to *Agent) error {
+	if len(to.Queue) < d.Limits.QueueLen {
+		return nil
+	}
+	return substrat.Errorf(substrat.CodeLimit, "cannot send to %s: its mailbox holds %d messages, which is the limit", to.Name, len(to.Queue)).
+		WithHint("wait until it has worked some off")
+}
+
+// checkReply refuses a reply to something that is not the replier's to answer.
+func (d *decision) checkReply(from, to *Agent, id string) error {
+	m := d.Messages[id]
+	if m == nil || m.Kind != substrat.KindRequest || m.ToID != from.ID {
+		return substrat.Errorf(substrat.CodeConflict, "cannot reply to message %.80s: it is not a request that waits for your answer", id).
+			WithHint("it may have been answered, or have expired; send without reply_to")
+	}
+	if m.FromID != to.ID {
+		return substrat.Errorf(substrat.CodeInvalid, "cannot reply to message %s to %s: it came from %s", id, to.Name, m.From)
+	}
+	return nil
+}
+
+// compose makes an agent's message, with its place in the chain of causes. to is nil for USER.
+func (d *decision) compose(from, to *Agent, id, text string) (Message, error) {
+	cause, hops := d.chain(from)
+	if hops > d.Limits.Hops {
+		return Message{}, substrat.Errorf(substrat.CodeLimit, "cannot send: this chain of messages is %d long, which is the limit", d.Limits.Hops).
+			WithHint("end your turn; the user has to continue from here")
+	}
+	m := Message{FromID: from.ID, Message: substrat.Message{
+		ID: id, Team: d.Team, From: d.Path(from.ID), To: substrat.User, Kind: substrat.KindNotification,
+		Text: text, Cause: cause, Hops: hops,
+	}}
+	if to == nil {
+		return m, nil
+	}
+	m.ToID, m.To = to.ID, d.Path(to.ID)
+	return m, d.checkQueue(to)
+}
+
+// chain finds the longest chain of messages that the agent's open turn continues.
+func (d *decision) chain(from *Agent) (cause string, hops int) {
+	if from.Turn == nil {
+		return "", 1
+	}
+	for _, id := range slices.Concat(from.Turn.Prompted, from.Turn.Taken) {
+		if m := d.Messages[id]; m != nil && m.Hops >= hops {
+			cause, hops = m.ID, m.Hops
+		}
+	}
+	return cause, hops + 1
+}
+
+// send adds a message, and the summary of a broadcast whose last request it settles.
+func (d *decision) send(m Message) {
+	d.add(&MessageSent{Message: m})
+	if m.ReplyTo != "" {
+		d.settle(m.ReplyTo, m.Kind == substrat.KindReply)
+	}
+}
+
+// settle notes that a request needs no more waiting; if it was the last of a broadcast, one message says who answered.
+func (d *decision) settle(id string, answered bool) {
+	m := d.Messages[id]
+	if m == nil || m.Broadcast == "" || d.settled[id] {
+		return
+	}
+	b := d.Broadcasts[m.Broadcast]
+	if b == nil || !slices.Contains(b.Open, id) {
+		return
+	}
+	d.settled[id] = answered
+	yes, no := slices.Clone(b.Answered), slices.Clone(b.Missing)
+	for _, open := range b.Open {
+		ok, done := d.settled[open]
+		switch {
+		case !done:
+			return
+		case ok:
+			yes = append(yes, d.Messages[open].To)
+		default:
+			no = append(no, d.Messages[open].To)
+		}
+	}
+	d.add(&BroadcastClosed{ID: m.Broadcast})
+	if from := d.Agents[b.From]; from != nil {
+		d.notice(from, derive(m.Broadcast, "summary"), "", broadcastSummary(m.Broadcast, yes, no), m.Hops+1)
+	}
+}
+
+func broadcastSummary(id string, yes, no []string) string {
+	text := fmt.Sprintf("Broadcast %s is settled: %d of %d answered.", id, len(yes), len(yes)+len(no))
+	if len(yes) > 0 {
+		text += "\nAnswered: " + strings.Join(yes, ", ")
+	}
+	if len(no) > 0 {
+		text += "\nDid not answer: " + strings.Join(no, ", ")
+	}
+	return text
+}
+
+// notice adds a message from the system to an agent. With replyTo it takes the place of a reply.
+func (d *decision) notice(to *Agent, id, replyTo, text string, hops int) {
+	d.send(Message{ToID: to.ID, Message: substrat.Message{
+		ID: id, Team: d.Team, From: substrat.System, To: d.Path(to.ID), Kind: substrat.KindError, Text: text, ReplyTo: replyTo, Hops: hops,
+	}})
+}
+
+func (c SendAll) decide(d *decision) (any, error) {
+	if err := d.checkText(c.Text); err != nil {
+		return nil, err
+	}
+	from := d.Agents[d.Actor.Agent]
+	var to []*Agent
+	switch c.To {
+	case "", "siblings":
+		to = d.siblings(from)
+	case "children":
+		for _, id := range from.Children {
+			to = append(to, d.Agents[id])
+		}
+	default:
+		return nil, substrat.Errorf(substrat.CodeInvalid, "cannot broadcast to %.40q", c.To).WithHint(`"siblings" or "children"`)
+	}
+	for _, a := range to {
+		m, err := d.compose(from, a, derive(c.ID, a.ID), c.Text)
+		if err != nil {
+			return nil, err
+		}
+		m.Kind, m.Broadcast, m.Deadline = substrat.KindRequest, c.ID, ptr(d.At.Add(d.Limits.ReplyDeadline))
+		d.send(m)
+	}
+	return SentAll{Status: "sent", MessageID: c.ID, RecipientCount: len(to)}, nil
+}
