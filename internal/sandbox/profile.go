@@ -1,0 +1,44 @@
+package sandbox
+
+// Profile is what one process may see and do. All paths are absolute and clean.
+type Profile struct {
+	// Workspace is a directory of the host, shown at its own path.
+	Workspace string
+	// WorkspaceReadOnly shows it read-only.
+	WorkspaceReadOnly bool
+	// WorkspaceConfig are directories shown read-only inside the workspace, over whatever is there. At is required and
+	// lies inside Workspace.
+	WorkspaceConfig []Bind
+	// Home is the private home, always writable. The zero value means no home.
+	Home Bind
+	// Binds are further host paths, read-only unless Write.
+	Binds []Bind
+	// Links are symbolic links made in the sandbox.
+	Links []Link
+	// HostNetwork keeps the host's network. Otherwise there is only an empty loopback, and abstract sockets are gone.
+	HostNetwork bool
+	// Dir is the working directory inside; empty means the workspace.
+	Dir string
+}
+
+// Bind shows a host path inside the sandbox.
+type Bind struct {
+	Host string
+	// At is where the process sees it; empty means at its own path.
+	At    string
+	Write bool
+	// Optional binds are left out when Host does not exist.
+	Optional bool
+}
+
+// Link is a symbolic link at At that points to Target. Target may be relative.
+type Link struct {
+	Target, At string
+}
+
+func (b Bind) at() string {
+	if b.At == "" {
+		return b.Host
+	}
+	return b.At
+}

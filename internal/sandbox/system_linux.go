@@ -1,0 +1,46 @@
+package sandbox
+
+import "os"
+
+// etcFiles is what programs need of /etc to resolve names, users, libraries and certificates. Nothing that could hold
+// a secret is in it.
+var etcFiles = []string{
+	"alternatives", "ca-certificates", "ca-certificates.conf", "crypto-policies", "debian_version", "fedora-release",
+	"fonts", "group", "host.conf", "hosts", "inputrc", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias",
+	"localtime", "mime.types", "networks", "nsswitch.conf", "os-release", "passwd", "pki/ca-trust", "pki/tls/certs",
+	"pki/tls/cert.pem", "pki/tls/openssl.cnf", "profile", "protocols", "services", "shells", "ssl/certs",
+	"ssl/cert.pem", "ssl/openssl.cnf", "timezone",
+}
+
+// etcNetworkFiles come with the host's network only.
+var etcNetworkFiles = []string{"gai.conf", "resolv.conf"}
+
+// systemMounts is the minimal read-only system. Later mounts lie over earlier ones, so the tmpfs come before what the
+// profile adds and a workspace below /tmp is seen.
+func systemMounts(hostNetwork bool) []string {
+	out := []string{"--ro-bind", "/usr", "/usr"}
+	for _, dir := range []string{"/bin", "/lib", "/lib32", "/lib64", "/libx32", "/sbin"} {
+		out = append(out, systemDir(dir)...)
+	}
+	for _, name := range etcFiles {
+		out = append(out, "--ro-bind-try", "/etc/"+name, "/etc/"+name)
+	}
+	if hostNetwork {
+		for _, name := range etcNetworkFiles {
+			out = append(out, "--ro-bind-try", "/etc/"+name, "/etc/"+name)
+		}
+	}
+	return append(out, "--ro-bind-try", "/opt", "/opt", "--proc", "/proc", "--dev", "/dev",
+		"--tmpfs", "/tmp", "--tmpfs", "/run", "--tmpfs", "/var/tmp")
+}
+
+// systemDir shows a top-level directory as the host has it: as a link into /usr, or bound, or not at all.
+func systemDir(dir string) []string {
+	if target, err := os.Readlink(dir); err == nil {
+		return []string{"--symlink", target, dir}
+	}
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return []string{"--ro-bind", dir, dir}
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package sandbox
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"substrat.dev/substrat"
+)
+
+// Wrap gives the full argv that runs argv under p: the absolute path of bwrap, its options, "--", argv. The process
+// environment is passed through by execve.
+//
+// Errors are *substrat.Error: not_installed without bwrap, unsupported where bwrap is setuid or the platform has no
+// namespaces, invalid for a profile or an argv that breaks a rule, not_found for a host path that does not exist.
+func Wrap(p Profile, argv []string) ([]string, error) {
+	if err := checkArgv(argv); err != nil {
+		return nil, err
+	}
+	bwrap, err := findBwrap()
+	if err != nil {
+		return nil, err
+	}
+	user, err := userMounts(p)
+	if err != nil {
+		return nil, err
+	}
+	dir := p.Dir
+	if dir == "" {
+		dir = p.Workspace
+	}
+	if err := checkPath("working directory", dir); err != nil {
+		return nil, err
+	}
+	out := append([]string{bwrap}, isolation(p.HostNetwork)...)
+	out = append(out, systemMounts(p.HostNetwork)...)
+	out = append(out, user...)
+	out = append(out, "--remount-ro", "/", "--chdir", dir, "--")
+	return append(out, argv...), nil
+}
+
+// isolation holds the options that make it a sandbox. --unshare-user beside --unshare-all makes the user namespace a
+// must; --cap-drop ALL matters when the daemon is root, where bwrap would keep nearly every capability.
+func isolation(hostNetwork bool) []string {
+	out := []string{"--unshare-all", "--unshare-user"}
+	if hostNetwork {
+		out = append(out, "--share-net")
+	}
+	return append(out, "--hostname", "substrat", "--die-with-parent", "--new-session", "--cap-drop", "ALL")
+}
+
+// findBwrap gives the absolute path of a bwrap that is not setuid: a setuid one has a history of escalations and drops
+// the environment that the process is to get.
+func findBwrap() (string, error) {
+	path, err := exec.LookPath("bwrap")
+	if err != nil || !filepath.IsAbs(path) {
+		return "", substrat.Errorf(substrat.CodeNotInstalled, "cannot make a sandbox: bwrap is not in PATH").
+			WithHint("install the package bubblewrap, or choose sandbox none for this agent")
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", substrat.Errorf(substrat.CodeNotInstalled, "cannot make a sandbox: %v", err)
+	}
+	if info.Mode()&os.ModeSetuid != 0 {
+		return "", substrat.Errorf(substrat.CodeUnsupported, "cannot make a sandbox: %s is setuid", path).
+			WithHint("chmod u-s it and allow unprivileged user namespaces")
+	}
+	return path, nil
+}
+
+func checkArgv(argv []string) error {
+	if len(argv) == 0 || argv[0] == "" {
+		return substrat.Errorf(substrat.CodeInvalid, "cannot wrap a command: it is empty")
+	}
+	for _, a := range argv {
+		if strings.ContainsRune(a, 0) {
+			return substrat.Errorf(substrat.CodeInvalid, "cannot wrap a command: an argument holds a NUL byte")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,24 @@
+//go:build !linux
+
+package sandbox
+
+import (
+	"context"
+	"runtime"
+
+	"substrat.dev/substrat"
+)
+
+// Wrap gives an error of code unsupported: sandboxes need Linux namespaces.
+func Wrap(Profile, []string) ([]string, error) {
+	return nil, substrat.Errorf(substrat.CodeUnsupported, "cannot make a sandbox: bubblewrap needs Linux, this is %s", runtime.GOOS).
+		WithHint("choose sandbox none for this agent")
+}
+
+// Probe says that turns cannot be sandboxed here.
+func Probe(context.Context) Report {
+	return Report{Findings: []Finding{{
+		Name: "platform", Required: true, Detail: "bubblewrap needs Linux, this is " + runtime.GOOS,
+		Remedy: "run the daemon on Linux, or choose sandbox none for agents you trust",
+	}}}
+}
