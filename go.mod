@@ -1,6 +1,6 @@
 module substrat.dev/substrat
 
-go 1.26
+go 1.26.0
 
 require (
 	github.com/danielgtaylor/huma/v2 v2.37.2
