@@ -1,0 +1,119 @@
+package sqlite
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"substrat.dev/substrat/internal/journal"
+)
+
+// What a write adds to the WAL, roughly: the pages that every commit touches, and what a row takes beside its payload.
+const (
+	pagesPerCommit = 4 * 4096
+	rowWeight      = 256
+)
+
+func weight(b *journal.Batch) (n int64) {
+	for i := range b.Events {
+		n += int64(len(b.Events[i].Data)+len(b.Events[i].Answer)) + rowWeight
+	}
+	for i := range b.Docs {
+		n += int64(len(b.Docs[i].Body)) + 4*rowWeight
+	}
+	return n
+}
+
+// walGauge guesses how much of the WAL is not folded back yet, so that nobody has to ask SQLite after each write.
+type walGauge struct {
+	bytes atomic.Int64
+	dirty chan struct{} // something was written
+	large chan struct{} // the gauge is over the limit
+}
+
+func (g *walGauge) init() {
+	g.dirty, g.large = make(chan struct{}, 1), make(chan struct{}, 1)
+}
+
+func (g *walGauge) grew(n, limit int64) {
+	total := g.bytes.Add(n)
+	signal(g.dirty)
+	if total >= limit {
+		signal(g.large)
+	}
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// foldWhenQuiet folds the WAL back into the file when nothing has been written for a while, or at the latest when it has
+// grown over the limit, so that no writer has to wait for it. It ends when the journal is closed.
+func (j *Journal) foldWhenQuiet() {
+	for {
+		select {
+		case <-j.stop:
+			return
+		case <-j.wal.dirty:
+		}
+		if !j.awaitQuiet() {
+			return
+		}
+	}
+}
+
+// awaitQuiet folds once the WAL deserves it. It reports false when the journal is closed.
+func (j *Journal) awaitQuiet() bool {
+	tick := time.NewTicker(j.opts.CheckpointIdle)
+	defer tick.Stop()
+	large := j.wal.large
+	for seen := j.wal.bytes.Load(); seen > 0; seen = j.wal.bytes.Load() {
+		select {
+		case <-j.stop:
+			return false
+		case <-large:
+			j.foldBusy()
+			large = nil // a reader may stand in the way: not again before the next tick
+		case <-tick.C:
+			large = j.wal.large
+			if j.wal.bytes.Load() == seen {
+				j.checkpoint()
+			}
+		}
+	}
+	return true
+}
+
+// foldBusy folds the WAL to its end although there are writers: only then does it start over from its beginning. Most of
+// it is copied beside them, and their turn taken for the rest, which is little by then.
+func (j *Journal) foldBusy() {
+	j.checkpoint()
+	select {
+	case <-j.turn:
+	case <-j.stop:
+		return
+	}
+	defer j.end()
+	j.checkpoint()
+}
+
+// checkpoint folds back what it can and lowers the gauge if that was all. A disk that is full, or a reader that stands in
+// the way, is no harm: the WAL keeps everything, and the next quiet moment tries again.
+func (j *Journal) checkpoint() {
+	if j.fatal.Load() != nil {
+		return
+	}
+	before := j.wal.bytes.Load()
+	var busy, frames, folded int64
+	err := j.fold.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &frames, &folded)
+	if err != nil {
+		_ = j.classifyWrite("fold the write-ahead log back", err) // sticks if it is fatal
+		return
+	}
+	if busy == 0 && folded == frames {
+		j.wal.bytes.Add(-before)
+	}
+}
