@@ -1,0 +1,43 @@
+# Everything a newcomer needs: make demo, make test. `make help` lists the rest.
+export CGO_ENABLED ?= 0
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS = -s -w -X substrat.dev/substrat/internal/cli.version=$(VERSION)
+BIN = bin/substrat
+
+.PHONY: help build demo test lint soak bench fuzz cross check-inspector clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
+
+build: ## the binary, in bin/
+	go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/substrat
+
+demo: build ## a team of three agents mends a failing test while the daemon is killed twice
+	@sh scripts/setup.sh bwrap git
+	@$(BIN) demo
+
+test: ## every test, under the race detector; under ten minutes on two cores
+	@sh scripts/test.sh
+
+lint: ## vet and golangci-lint
+	go vet ./...
+	go tool -modfile=tools/go.mod golangci-lint run
+
+cross: ## build for every platform
+	@for p in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do \
+	  echo "build $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} go build -trimpath -o /dev/null ./cmd/substrat || exit 1; done
+
+bench: build ## each unit of work beside its floor, measured in the same run
+	go run ./internal/bench -substrat $(BIN)
+
+soak: ## the crash tests again, for as long as SOAK says (default 10m)
+	SOAK=$${SOAK:-10m} CGO_ENABLED=1 go test -race -timeout 0 -count 1 -run 'Crash|Kill|Fail' ./internal/e2e
+
+fuzz: ## every fuzz target, FUZZTIME each (default 1m)
+	@sh scripts/fuzz.sh $${FUZZTIME:-1m}
+
+check-inspector: build ## MCP Inspector lists and calls the tools, in its legacy and modern eras (needs npm)
+	@sh scripts/inspector.sh $(BIN)
+
+clean: ## remove what was built
+	rm -rf bin

@@ -1,0 +1,216 @@
+package substrat_test
+
+import (
+	"bufio"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "substrat.dev/substrat"
+
+// allowed says who may import whom inside the module, and why the line is drawn there. A package that is not listed
+// may not exist: a new one states its place here first.
+var allowed = map[string]struct {
+	may []string
+	why string
+}{
+	"":                             {nil, "the words are a leaf"},
+	"agentcli":                     {[]string{""}, "a library for others: it knows the words and nothing of the daemon"},
+	"agentcli/cursor":              {[]string{"", "agentcli"}, "a provider speaks agentcli's vocabulary only"},
+	"client":                       {[]string{"", "agentcli", "internal/sock"}, "whoever links the client must not link the daemon"},
+	"internal/team":                {[]string{""}, "the core is pure: no I/O, no clock, nothing below it"},
+	"internal/journal":             {[]string{""}, "a seam: the interface knows no store and no rule"},
+	"internal/journal/journaltest": {[]string{"", "internal/journal"}, "the conformance suite knows the interface only"},
+	"internal/journal/sqlite":      {[]string{"", "internal/journal"}, "a store knows the interface only"},
+	"internal/turn":                {[]string{"", "internal/sock"}, "provider, sandbox and turn do not know each other"},
+	"internal/sandbox":             {[]string{""}, "provider, sandbox and turn do not know each other"},
+	"internal/sock":                {[]string{""}, "a leaf"},
+	"internal/relay":               {[]string{"internal/sock"}, "runs inside the sandbox, small and without state"},
+	"internal/sim":                 {nil, "stands for a foreign program: it must not share the code it is there to check"},
+	"internal/tool":                {[]string{"", "internal/team", "internal/sock"}, "tools issue the core's commands through a host"},
+	"internal/engine": {[]string{"", "agentcli", "internal/team", "internal/journal", "internal/sandbox", "internal/turn", "internal/tool"},
+		"the one place that joins provider, sandbox and turn"},
+	"internal/api":    {[]string{"", "agentcli", "internal/engine"}, "routes translate; the engine answers"},
+	"internal/daemon": {[]string{"", "agentcli", "agentcli/cursor", "internal/api", "internal/engine", "internal/journal/sqlite", "internal/sandbox", "internal/sock", "internal/team", "internal/tool"}, "composition"},
+	"internal/demo":   {[]string{"", "client"}, "a user of the daemon like any other"},
+	"internal/cli":    {[]string{"", "agentcli", "client", "internal/daemon", "internal/demo", "internal/relay", "internal/sock"}, "the command line uses the client; only daemon, mcp, doctor and demo reach further"},
+	"internal/bench":  {[]string{"*"}, "a program that measures the parts"},
+	"internal/e2e":    {[]string{"*"}, "tests of the whole"},
+	"cmd/substrat":    {[]string{"internal/cli", "internal/sim", "internal/turn", "internal/relay", "internal/sock"}, "main chooses who runs"},
+}
+
+// size alarms. A file over the limit is about to become a pot.
+const (
+	mostFileLines = 450
+	mostFuncLines = 80
+)
+
+// source is one parsed file outside the tests.
+type source struct {
+	pkg, path string
+	file      *ast.File
+	lines     int
+	fset      *token.FileSet
+}
+
+func sources(t *testing.T) []source {
+	t.Helper()
+	var out []source
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && path != "." || d.Name() == "testdata" || path == "tools") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		fset := token.NewFileSet()
+		f, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		pkg := filepath.ToSlash(filepath.Dir(path))
+		if pkg == "." {
+			pkg = ""
+		}
+		out = append(out, source{pkg: pkg, path: path, file: f, lines: lines(t, path), fset: fset})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out) < 50 {
+		t.Fatalf("found %d source files: the walk is broken", len(out))
+	}
+	return out
+}
+
+func lines(t *testing.T, path string) int {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	n := 0
+	for s := bufio.NewScanner(f); s.Scan(); {
+		n++
+	}
+	return n
+}
+
+func TestImports(t *testing.T) {
+	for _, s := range sources(t) {
+		rule, ok := allowed[s.pkg]
+		if !ok {
+			t.Errorf("%s: package %q has no place in the architecture: add it to the table, with the reason", s.path, s.pkg)
+			continue
+		}
+		for _, spec := range s.file.Imports {
+			path := strings.Trim(spec.Path.Value, `"`)
+			if s.pkg == "" && strings.Contains(strings.SplitN(path, "/", 2)[0], ".") {
+				t.Errorf("%s imports %s: the words use the standard library only", s.path, path)
+			}
+			rest, ours := strings.CutPrefix(path, module)
+			if !ours {
+				continue
+			}
+			rest = strings.TrimPrefix(rest, "/")
+			if !slices.Contains(rule.may, rest) && !slices.Contains(rule.may, "*") {
+				t.Errorf("%s imports %q, which %q may not: %s", s.path, rest, s.pkg, rule.why)
+			}
+		}
+	}
+}
+
+// TestPureCore keeps clocks, randomness, files and goroutines out of the rules.
+func TestPureCore(t *testing.T) {
+	banned := []string{"os", "io", "net", "math/rand", "math/rand/v2", "crypto/rand", "sync", "context", "log/slog"}
+	for _, s := range sources(t) {
+		if s.pkg != "internal/team" {
+			continue
+		}
+		for _, spec := range s.file.Imports {
+			if path := strings.Trim(spec.Path.Value, `"`); slices.Contains(banned, path) {
+				t.Errorf("%s imports %s: time and ids come in with the command", s.path, path)
+			}
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.GoStmt:
+				t.Errorf("%s starts a goroutine", s.fset.Position(n.Pos()))
+			case *ast.SelectorExpr:
+				if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains([]string{"Now", "Since", "After", "Sleep", "NewTimer"}, n.Sel.Name) {
+					t.Errorf("%s reads the clock", s.fset.Position(n.Pos()))
+				}
+			}
+			return true
+		})
+	}
+}
+
+func TestDocs(t *testing.T) {
+	documented := map[string]bool{}
+	for _, s := range sources(t) {
+		documented[s.pkg] = documented[s.pkg] || s.file.Doc != nil
+		for _, d := range s.file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Name.IsExported() && f.Recv == nil && f.Doc == nil {
+				t.Errorf("%s: %s has no doc comment", s.fset.Position(f.Pos()), f.Name.Name)
+			}
+		}
+	}
+	for pkg, ok := range documented {
+		if !ok {
+			t.Errorf("package %q has no doc comment: say what it owns and what it never does", pkg)
+		}
+	}
+}
+
+func TestSizes(t *testing.T) {
+	perPackage, total := map[string]int{}, 0
+	for _, s := range sources(t) {
+		perPackage[s.pkg] += s.lines
+		total += s.lines
+		if s.lines > mostFileLines {
+			t.Errorf("%s has %d lines, more than %d: split it by subject", s.path, s.lines, mostFileLines)
+		}
+		for _, d := range s.file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Body == nil {
+				continue
+			}
+			if n := s.fset.Position(f.End()).Line - s.fset.Position(f.Pos()).Line; n > mostFuncLines {
+				t.Errorf("%s: %s has %d lines, more than %d", s.fset.Position(f.Pos()), f.Name.Name, n, mostFuncLines)
+			}
+		}
+	}
+	for pkg, n := range perPackage {
+		if total > 10_000 && n*5 > total {
+			t.Errorf("package %q has %d of %d lines: it is becoming a pot", pkg, n, total)
+		}
+	}
+}
+
+// TestNoMachinePaths keeps the project speaking of itself alone.
+func TestNoMachinePaths(t *testing.T) {
+	for _, s := range sources(t) {
+		data, err := os.ReadFile(s.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, word := range []string{"/wo" + "rk/", "proxy.golang" + ".org", "registry.npmjs" + ".org"} {
+			if strings.Contains(string(data), word) {
+				t.Errorf("%s names %q", s.path, word)
+			}
+		}
+	}
+}
