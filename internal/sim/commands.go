@@ -78,7 +78,7 @@ const simEmail = "simulator@example.invalid"
 
 // cmdStatus says logged in, as hosts ask before they start a turn; the fault "auth" plays the other case.
 func (a *app) cmdStatus(context.Context, []string) error {
-	if a.opts.format != "json" {
+	if a.opts.reportFormat != "json" {
 		return a.say("✓ Logged in as " + simEmail + "\n")
 	}
 	return a.sayJSON(object{
@@ -102,7 +102,7 @@ func (a *app) cmdAbout(context.Context, []string) error {
 		{"subscriptionTier", "Simulated"}, {"osPlatform", runtime.GOOS}, {"osArch", "x64"}, {"userEmail", simEmail},
 		{"terminalProgram", a.env["TERM_PROGRAM"]}, {"shell", a.env["SHELL"]}, {"lastRequestId", nil},
 	}
-	if a.opts.format == "json" {
+	if a.opts.reportFormat == "json" {
 		return a.sayJSON(about)
 	}
 	var text strings.Builder

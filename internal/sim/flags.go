@@ -8,6 +8,7 @@ type options struct {
 	print, partial            bool
 	force, trust, approveMCPs bool
 	format                    string // "" counts as text
+	reportFormat              string // --format, of status and about only
 	model                     string
 	workspace                 string
 	dataDir                   string
@@ -80,6 +81,8 @@ func lookupValueOption(name string) (option, bool) {
 	switch name {
 	case "--output-format":
 		return setString(func(o *options) *string { return &o.format }), true
+	case "--format":
+		return setString(func(o *options) *string { return &o.reportFormat }), true
 	case "--model":
 		return setString(func(o *options) *string { return &o.model }), true
 	case "--workspace":

@@ -30,6 +30,9 @@ To proceed, you can either:
 
 // print runs one turn without a screen.
 func (a *app) print(ctx context.Context, prompt string) error {
+	if a.opts.reportFormat != "" {
+		return refuse("error: unknown option '--format'")
+	}
 	if !a.opts.print && isTerminal(a.stdin) && isTerminal(a.stdout) {
 		return refuse("Error: the simulator has no screen; pass -p")
 	}

@@ -28,7 +28,6 @@ type shellRun struct {
 
 	mu          sync.Mutex
 	stdout, err []byte
-	all         []byte
 }
 
 func startShell(command, dir string, env environ) (*shellRun, error) {
@@ -52,7 +51,7 @@ func startShell(command, dir string, env environ) (*shellRun, error) {
 	return r, nil
 }
 
-// outputPart is one of a command's streams; both also go into one text in the order they came.
+// outputPart is one of a command's streams.
 type outputPart struct {
 	run *shellRun
 	to  *[]byte
@@ -62,7 +61,6 @@ func (p outputPart) Write(data []byte) (int, error) {
 	p.run.mu.Lock()
 	defer p.run.mu.Unlock()
 	*p.to = appendCapped(*p.to, data)
-	p.run.all = appendCapped(p.run.all, data)
 	return len(data), nil
 }
 
@@ -70,10 +68,10 @@ func appendCapped(to, data []byte) []byte {
 	return append(to, data[:min(len(data), maxOutput-len(to))]...)
 }
 
-func (r *shellRun) output() (stdout, stderr, all string) {
+func (r *shellRun) output() (stdout, stderr string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return string(r.stdout), string(r.err), string(r.all)
+	return string(r.stdout), string(r.err)
 }
 
 // exit gives the code, and the signal's name where one ended the shell. It is called after done.

@@ -82,7 +82,8 @@ func (t *turn) runShell(ctx context.Context, command string, limit time.Duration
 func (r *shellRun) outcome(command string) outcome {
 	code, signal := r.exit()
 	took := r.took.Milliseconds()
-	stdout, stderr, all := r.output()
+	stdout, stderr := r.output()
+	all := stdout + stderr // the order they really came in is lost with two pipes, and differs from run to run
 	fields := object{
 		{"command", command}, {"workingDirectory", ""}, {"exitCode", code}, {"signal", signal}, {"stdout", stdout},
 		{"stderr", stderr}, {"executionTime", took}, {"interleavedOutput", all},
