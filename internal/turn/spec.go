@@ -1,0 +1,102 @@
+package turn
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"substrat.dev/substrat"
+)
+
+// Marker is the variable that every process of a turn inherits; its value is Spec.ID. Reap finds processes by it.
+const Marker = "SUBSTRAT_TURN"
+
+// Spec is what to run. It is written to the turn's directory, where the shim reads and removes it.
+type Spec struct {
+	// ID is unique among all turns of the machine: 1 to 128 letters, digits, dots, dashes, underscores.
+	ID   string   `json:"id"`
+	Argv []string `json:"argv"`
+	// Env is the whole environment, "NAME=value". Marker is added.
+	Env []string `json:"env"`
+	// Dir is the working directory of the process, absolute; empty means "/".
+	Dir string `json:"dir"`
+	// Stdin is written to the process first. Then its stdin is closed, unless KeepStdin: Turn.Write goes on with it.
+	Stdin     []byte `json:"-"`
+	KeepStdin bool   `json:"keep_stdin"`
+	// Sandboxed says that Argv[0] is bwrap with --die-with-parent and its own pid namespace. The shim inserts
+	// --json-status-fd to learn the pid of the namespace's init.
+	Sandboxed bool   `json:"sandboxed"`
+	Limits    Limits `json:"limits"`
+}
+
+// Limits bound a turn. The shim keeps them by the monotonic clock. For the graces and the byte counts zero means the
+// default.
+type Limits struct {
+	// Wall ends the turn this long after its start, Silence this long after its last byte of output. Zero: never.
+	Wall    time.Duration `json:"wall,omitempty"`
+	Silence time.Duration `json:"silence,omitempty"`
+	// ResultGrace is how long the process may take to exit by itself after Turn.End. Default 2 s.
+	ResultGrace time.Duration `json:"result_grace,omitempty"`
+	// InterruptGrace is between SIGINT and SIGTERM, TermGrace between SIGTERM and SIGKILL. Defaults 5 s and 2 s.
+	InterruptGrace time.Duration `json:"interrupt_grace,omitempty"`
+	TermGrace      time.Duration `json:"term_grace,omitempty"`
+	// DrainGrace is how long after the process's exit its descendants may go on writing to stdout. Default 500 ms.
+	DrainGrace time.Duration `json:"drain_grace,omitempty"`
+	// OutputBytes and StderrBytes cap the files; the end of a longer stream is kept too. Defaults 256 MiB and 8 MiB.
+	OutputBytes int64 `json:"output_bytes,omitempty"`
+	StderrBytes int64 `json:"stderr_bytes,omitempty"`
+}
+
+func (l Limits) withDefaults() Limits {
+	l.ResultGrace = orElse(l.ResultGrace, 2*time.Second)
+	l.InterruptGrace = orElse(l.InterruptGrace, 5*time.Second)
+	l.TermGrace = orElse(l.TermGrace, 2*time.Second)
+	l.DrainGrace = orElse(l.DrainGrace, 500*time.Millisecond)
+	l.OutputBytes = orElse(l.OutputBytes, 256<<20)
+	l.StderrBytes = orElse(l.StderrBytes, 8<<20)
+	return l
+}
+
+func orElse[T time.Duration | int64](v, fallback T) T {
+	if v == 0 {
+		return fallback
+	}
+	return v
+}
+
+var idForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
+
+func (s Spec) check() error {
+	switch {
+	case !idForm.MatchString(s.ID):
+		return substrat.Errorf(substrat.CodeInvalid, "cannot start a turn: the id %q is malformed", s.ID)
+	case len(s.Argv) == 0 || s.Argv[0] == "":
+		return substrat.Errorf(substrat.CodeInvalid, "cannot start turn %s: the command is empty", s.ID)
+	case s.Dir != "" && !filepath.IsAbs(s.Dir):
+		return substrat.Errorf(substrat.CodeInvalid, "cannot start turn %s: the working directory is not absolute: %q", s.ID, s.Dir)
+	}
+	for _, v := range append(append([]string{s.Dir}, s.Argv...), s.Env...) {
+		if strings.ContainsRune(v, 0) {
+			return substrat.Errorf(substrat.CodeInvalid, "cannot start turn %s: an argument or variable holds a NUL byte", s.ID)
+		}
+	}
+	for _, v := range s.Env {
+		if strings.IndexByte(v, '=') < 1 {
+			return substrat.Errorf(substrat.CodeInvalid, "cannot start turn %s: a variable is not of the form NAME=value", s.ID)
+		}
+	}
+	return s.Limits.check(s.ID)
+}
+
+func (l Limits) check(id string) error {
+	for _, d := range []time.Duration{l.Wall, l.Silence, l.ResultGrace, l.InterruptGrace, l.TermGrace, l.DrainGrace} {
+		if d < 0 {
+			return substrat.Errorf(substrat.CodeInvalid, "cannot start turn %s: a limit is negative", id)
+		}
+	}
+	if l.OutputBytes < 0 || l.StderrBytes < 0 {
+		return substrat.Errorf(substrat.CodeInvalid, "cannot start turn %s: a limit is negative", id)
+	}
+	return nil
+}

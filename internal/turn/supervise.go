@@ -1,0 +1,141 @@
+package turn
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// killTime bounds how long the shim waits for what it has killed; a process stuck in the kernel can outlast it.
+	killTime = 10 * time.Second
+	// lingerTime is for pipes that a process outside the turn holds open when all of the turn is dead.
+	lingerTime = 200 * time.Millisecond
+)
+
+// supervise follows the process to its end and sees that nothing of it is left.
+func (s *shim) supervise(stop <-chan os.Signal) Exit {
+	s.ladder = newLadder(s.spec.Limits, &s.child)
+	defer s.ladder.stop()
+	wall, silence := optionalTimer(s.spec.Limits.Wall), optionalTimer(s.spec.Limits.Silence)
+	defer wall.Stop()
+	defer silence.Stop()
+	statusDone := s.child.statusDone()
+	if statusDone == nil {
+		s.recordStatus()
+	}
+	for {
+		select {
+		case <-s.child.exited:
+			return s.finish()
+		case <-statusDone:
+			statusDone = nil
+			s.recordStatus()
+		case r := <-s.hub.requests:
+			s.serve(r)
+		case <-s.ladder.timer.C:
+			s.ladder.climb()
+		case <-wall.C:
+			s.ladder.begin(Wall)
+		case <-silence.C:
+			if left := s.spec.Limits.Silence - s.clock.idle(); left > 0 {
+				silence.Reset(left)
+			} else {
+				s.ladder.begin(Silence)
+			}
+		case sig := <-stop:
+			if sig == unix.SIGTERM {
+				s.note("stopped", errors.New("the shim got SIGTERM"))
+				s.ladder.begin(Cancelled)
+			}
+		}
+	}
+}
+
+// optionalTimer never fires for zero.
+func optionalTimer(d time.Duration) *time.Timer {
+	timer := time.NewTimer(d)
+	if d == 0 {
+		timer.Stop()
+	}
+	return timer
+}
+
+// serve does what a daemon asks.
+func (s *shim) serve(r request) {
+	switch r.Op {
+	case opWrite:
+		s.child.stdin.take(feed{data: r.Data, reply: r.reply})
+	case opCloseStdin:
+		s.child.stdin.take(feed{last: true, reply: r.reply})
+	case opEnd:
+		s.child.stdin.close()
+		s.ladder.resultSeen()
+		r.reply("")
+	case opCancel:
+		s.ladder.begin(Cancelled)
+		r.reply("")
+	default:
+		r.reply("its shim does not know " + r.Op)
+	}
+}
+
+// finish comes after the process's exit: what it left on its pipes is drained, what it left running is killed.
+func (s *shim) finish() Exit {
+	s.drain(s.spec.Limits.DrainGrace)
+	if !s.child.killAll(killTime) {
+		s.note("not all is gone", errors.New("a process of the turn does not die"))
+	}
+	s.drain(lingerTime)
+	s.stdout.stop()
+	s.stderr.stop()
+	s.child.stdin.stop()
+	s.note("cannot write stdout", s.stdout.to.err)
+	s.note("cannot write stderr", s.stderr.to.err)
+	exit := s.child.exit()
+	exit.Reason = s.ladder.reason
+	exit.StdoutBytes, exit.DroppedBytes, exit.StderrBytes = s.stdout.to.written, s.stdout.to.dropped, s.stderr.to.written
+	if s.ladder.rung == running && s.child.neverRan() {
+		exit.Reason, exit.Code, exit.Err = StartFailed, -1, s.startProblem()
+	}
+	return exit
+}
+
+// drain waits until both pipes have ended, but no longer than grace. Requests are answered meanwhile.
+func (s *shim) drain(grace time.Duration) {
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	for _, done := range []chan struct{}{s.stdout.done, s.stderr.done} {
+		for waiting := true; waiting; {
+			select {
+			case <-done:
+				waiting = false
+			case r := <-s.hub.requests:
+				r.reply("it has exited")
+			case <-timer.C:
+				return
+			}
+		}
+	}
+}
+
+func (s *shim) recordStatus() {
+	s.child.describe(&s.status)
+	s.note("cannot record the status", writeJSON(s.dir, statusName, s.status))
+}
+
+// startProblem is what bwrap said when it could not make the sandbox or run the agent in it.
+func (s *shim) startProblem() string {
+	text := make([]byte, 4<<10)
+	f, err := os.Open(filepath.Join(s.dir, stderrName))
+	if err != nil {
+		return "cannot start the sandbox: " + err.Error()
+	}
+	defer f.Close()
+	n, _ := f.Read(text)
+	return "cannot start the sandbox: " + strings.TrimSpace(string(text[:n]))
+}
