@@ -78,7 +78,7 @@ func collectDocs(rows *sql.Rows, limit int) (docs []journal.Doc, more bool, err 
 		}
 		d, err := scanDoc(rows.Scan)
 		if err != nil {
-			return nil, false, err
+			return nil, false, unreadable(err, "%s %q", d.Kind, d.ID)
 		}
 		docs = append(docs, d)
 		size += len(d.Body)

@@ -93,3 +93,12 @@ func damaged(format string, args ...any) error {
 	return substrat.Errorf(substrat.CodeStorage, "the journal is damaged: "+format, args...).
 		WithHint("restore the file from a backup, or ask for help before you change it")
 }
+
+// unreadable is the error for a row whose columns are not of their types: SQLite itself does not check that when it
+// reads, so it means damage, unless the reader was interrupted.
+func unreadable(err error, format string, args ...any) error {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return damaged("%s cannot be read: %v", fmt.Sprintf(format, args...), err)
+}

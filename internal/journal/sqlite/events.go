@@ -68,7 +68,7 @@ func scanRow(rows *sql.Rows, e *substrat.Event, team any) (sum uint32, err error
 	var at int64
 	err = rows.Scan(&e.Seq, team, &e.TeamSeq, &e.Type, &at, &e.Actor, &e.Key, &sum, (*[]byte)(&e.Answer), (*[]byte)(&e.Data))
 	e.At = journal.Time(at)
-	return sum, err
+	return sum, unreadable(err, "event %d", e.Seq)
 }
 
 func check(e *substrat.Event, sum uint32) error {

@@ -66,7 +66,7 @@ func loadSnapshots(ctx context.Context, tx *sql.Tx, give func(journal.Snapshot) 
 		var id, head, last, seq int64
 		var sum uint32
 		if err := rows.Scan(&id, &s.Team, &head, &last, &s.TeamSeq, &seq, &sum, &s.Data); err != nil {
-			return nil, err
+			return nil, unreadable(err, "team number %d %q", id, s.Team)
 		}
 		if err := giveSnapshot(s, sum, give); err != nil {
 			return nil, err

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	"substrat.dev/substrat"
@@ -73,6 +74,16 @@ func prepareFile(path string) error {
 	case info.Mode().Perm()&0o077 != 0:
 		if err := os.Chmod(path, 0o600); err != nil {
 			return storage("open the journal", err)
+		}
+	}
+	return writable(path)
+}
+
+// writable asks before SQLite does, which only says that it cannot open the file, whatever the cause.
+func writable(path string) error {
+	for _, p := range []string{path, filepath.Dir(path)} {
+		if err := unix.Access(p, unix.W_OK); err != nil {
+			return storage("open the journal", fmt.Errorf("write %s: %w", p, err))
 		}
 	}
 	return nil

@@ -80,7 +80,7 @@ func (j *Journal) verifyTeams(ctx context.Context, found *[]error) error {
 		var head, last int64
 		var sum uint32
 		if err := rows.Scan(&s.Team, &head, &last, &s.TeamSeq, &sum, &s.Data); err != nil {
-			return err
+			return unreadable(err, "team %q", s.Team)
 		}
 		if head != last {
 			*found = append(*found, damaged("team %s: event %d is missing", s.Team, head))

@@ -22,7 +22,8 @@ type writer struct {
 	teamOf, seqOf, snapshot *sql.Stmt
 	lease, setLease         *sql.Stmt
 
-	args []any // the parameters of insert, kept for the next one
+	stmts []*sql.Stmt // all of them
+	args  []any       // the parameters of insert, kept for the next one
 }
 
 // inserter inserts so many events with one statement.
@@ -41,8 +42,11 @@ func newWriter(ctx context.Context, db *sql.DB) (*writer, error) {
 	}
 	w := &writer{db: db, conn: conn}
 	prepare := func(to **sql.Stmt, text string) {
-		if err == nil {
-			*to, err = conn.PrepareContext(ctx, text)
+		if err != nil {
+			return
+		}
+		if *to, err = conn.PrepareContext(ctx, text); err == nil {
+			w.stmts = append(w.stmts, *to)
 		}
 	}
 	prepare(&w.begin, "BEGIN IMMEDIATE")
@@ -83,9 +87,14 @@ func (w *writer) probe(ctx context.Context) error {
 	return err
 }
 
-// Close closes the statements with the connection.
+// Close closes the statements first: database/sql does not do it for statements of a sql.Conn, and SQLite keeps a file
+// open, without a word, as long as one of its statements lives.
 func (w *writer) Close() error {
-	return errors.Join(w.conn.Close(), w.db.Close())
+	var all []error
+	for _, s := range w.stmts {
+		all = append(all, s.Close())
+	}
+	return errors.Join(append(all, w.conn.Close(), w.db.Close())...)
 }
 
 // transact runs body in a transaction that is durable when transact returns nil. Once it has begun it ends in
