@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 )
 
@@ -17,13 +16,16 @@ type config struct {
 	projects string
 }
 
-func newConfig(env environ, dataDir string) *config {
+func newConfig(env environ, dataDir string) (*config, error) {
 	root := env["CURSOR_CONFIG_DIR"]
 	if root == "" && env["XDG_CONFIG_HOME"] != "" {
 		root = filepath.Join(env["XDG_CONFIG_HOME"], "cursor")
 	}
-	if root == "" {
+	if root == "" && env["HOME"] != "" {
 		root = filepath.Join(env["HOME"], ".cursor")
+	}
+	if root == "" {
+		return nil, refuse("Error: cannot find the configuration: HOME is not set")
 	}
 	if dataDir == "" {
 		dataDir = env["CURSOR_DATA_DIR"]
@@ -31,7 +33,7 @@ func newConfig(env environ, dataDir string) *config {
 	if dataDir == "" {
 		dataDir = root
 	}
-	return &config{root: root, projects: filepath.Join(dataDir, "projects")}
+	return &config{root: root, projects: filepath.Join(dataDir, "projects")}, nil
 }
 
 func (c *config) project(w workspace) string { return filepath.Join(c.projects, w.slug()) }
@@ -97,18 +99,24 @@ func (c *config) save(s *settings, chosen *selectedModel) error {
 	return writeFile(c.settingsFile(), append(data, '\n'))
 }
 
-// writeFile replaces a file through a temporary one beside it. The name has our pid, unlike the real program's, whose
-// processes trip over each other's file when they start together; the fault config_race plays that.
+// writeFile replaces a file through a temporary one beside it, private like all that is kept here. The temporary name
+// is our own, unlike the real program's, whose processes trip over each other's file when they start together; the fault
+// config_race plays that.
 func writeFile(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("cannot make the configuration directory: %w", err)
 	}
-	tmp := path + ".tmp" + strconv.Itoa(os.Getpid())
-	if err := os.WriteFile(tmp, data, 0o600); err != nil {
+	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp*")
+	if err != nil {
 		return fmt.Errorf("cannot write the configuration: %w", err)
 	}
-	if err := os.Rename(tmp, path); err != nil {
-		return errors.Join(fmt.Errorf("cannot replace the configuration: %w", err), os.Remove(tmp))
+	_, err = tmp.Write(data)
+	err = errors.Join(err, tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("cannot replace %s: %w", path, err), os.Remove(tmp.Name()))
 	}
 	return nil
 }

@@ -17,12 +17,15 @@ func TestConfigRoot(t *testing.T) {
 		{environ{"HOME": "/h", "XDG_CONFIG_HOME": "/x"}, "/x/cursor"},
 		{environ{"HOME": "/h", "XDG_CONFIG_HOME": "/x", "CURSOR_CONFIG_DIR": "/c"}, "/c"},
 	} {
-		if got := newConfig(c.env, "").root; got != c.want {
-			t.Errorf("%v: %s", c.env, got)
+		if got, err := newConfig(c.env, ""); err != nil || got.root != c.want {
+			t.Errorf("%v: %v, %v", c.env, got, err)
 		}
 	}
-	if got := newConfig(environ{"HOME": "/h", "CURSOR_DATA_DIR": "/d"}, "").projects; got != "/d/projects" {
-		t.Errorf("projects %s", got)
+	if got, err := newConfig(environ{"HOME": "/h", "CURSOR_DATA_DIR": "/d"}, ""); err != nil || got.projects != "/d/projects" {
+		t.Errorf("%v, %v", got, err)
+	}
+	if got, err := newConfig(environ{}, ""); err == nil {
+		t.Errorf("without HOME: %v", got)
 	}
 }
 

@@ -221,15 +221,25 @@ func (t *turn) disconnect(text string) error {
 }
 
 // grandchild leaves a process behind that is in a session of its own, deaf to polite signals, and holds stdout open. It
-// ends by itself in the end, for the sake of whoever runs the tests.
+// ends by itself in the end, for the sake of whoever runs the tests. The step waits until it is deaf: the child closes
+// the pipe only after that.
 func (t *turn) grandchild(seconds int64) error {
-	cmd := exec.Command("/bin/sh", "-c", `trap "" TERM HUP INT; exec sleep "$0"`, strconv.FormatInt(seconds, 10))
+	deaf, mark, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("cannot start the grandchild: %w", err)
+	}
+	defer deaf.Close()
+	cmd := exec.Command("/bin/sh", "-c", `trap "" TERM HUP INT; exec sleep "$0" 3>&-`, strconv.FormatInt(seconds, 10))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.ExtraFiles = []*os.File{mark}
 	if file, ok := t.stdout.(*os.File); ok {
 		cmd.Stdout = file
 	}
-	if err := cmd.Start(); err != nil {
+	err = cmd.Start()
+	_ = mark.Close()
+	if err != nil {
 		return fmt.Errorf("cannot start the grandchild: %w", err)
 	}
+	_, _ = io.Copy(io.Discard, deaf)
 	return cmd.Process.Release()
 }

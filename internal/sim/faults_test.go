@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sys/unix"
 )
 
 // patience is how long a test waits for a process before it calls it hung.
@@ -234,13 +236,54 @@ func TestSignalWhileReadingStdin(t *testing.T) {
 }
 
 func TestIgnoreTerm(t *testing.T) {
-	l := newBox(t).start(t, append(streaming, scripted(`{"fault":"ignore_term"},{"text":"deaf"},{"shell":"true"},{"fault":"hang"}`))...)
-	l.until(`"subtype":"completed"`)
+	b := newBox(t)
+	l := b.start(t, append(streaming, scripted(`{"fault":"ignore_term"},
+		{"shell":"while [ ! -e go ]; do sleep 0.01; done"},{"think":"alive"},{"fault":"hang"}`))...)
+	l.until(`"subtype":"started"`)
 	l.signal(syscall.SIGTERM)
 	l.signal(syscall.SIGINT)
+	b.write("go", "")
+	l.until(`"text":"alive"`)
 	l.signal(syscall.SIGKILL)
-	if code := l.end(); code != -1 || l.cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+	l.end()
+	if got := l.cmd.ProcessState.Sys().(syscall.WaitStatus).Signal(); got != syscall.SIGKILL {
 		t.Errorf("%v", l.cmd.ProcessState)
+	}
+}
+
+// procField gives the text after a name in /proc/PID/status.
+func procField(t *testing.T, pid int, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(data), name+":")
+	value, _, _ := strings.Cut(rest, "\n")
+	return strings.TrimSpace(value)
+}
+
+func TestGrandchildIsDeafAndOnItsOwn(t *testing.T) {
+	l := newBox(t).start(t, append(streaming, scripted(`{"fault":"grandchild","seconds":3},{"think":"born"},{"fault":"hang"}`))...)
+	l.until(`"text":"born"`)
+	children := descendants(t, l.cmd.Process.Pid)
+	if len(children) != 1 {
+		t.Fatalf("children %v", children)
+	}
+	child := children[0]
+	defer syscall.Kill(child, syscall.SIGKILL) //nolint:errcheck // it ends by itself otherwise
+	if session, err := unix.Getsid(child); err != nil || session != child {
+		t.Errorf("session %d of %d, %v", session, child, err)
+	}
+	ignored, err := strconv.ParseUint(procField(t, child, "SigIgn"), 16, 64)
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT} {
+		if err != nil || ignored&(1<<(sig-1)) == 0 {
+			t.Errorf("%v is not ignored: %x, %v", sig, ignored, err)
+		}
+	}
+	l.signal(syscall.SIGTERM)
+	if code := l.cmd.Wait(); code == nil || syscall.Kill(child, 0) != nil {
+		t.Errorf("the program ended with %v, and its grandchild with it", code)
 	}
 }
 
@@ -251,7 +294,7 @@ func TestGrandchild(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	cmd := b.command(append(streaming, scripted(`{"fault":"grandchild","seconds":3},{"text":"x"}`))...)
+	cmd := b.command(append(streaming, scripted(`{"fault":"grandchild","seconds":2},{"text":"x"}`))...)
 	cmd.Stdout = w
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -122,6 +122,6 @@ func (a *app) locate() error {
 		return err
 	}
 	a.space = space
-	a.conf = newConfig(a.env, a.opts.dataDir)
-	return nil
+	a.conf, err = newConfig(a.env, a.opts.dataDir)
+	return err
 }

@@ -105,7 +105,8 @@ func (b *box) stream(prompt string, args ...string) []event {
 // command is the program as a process.
 func (b *box) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], append([]string{"--workspace", b.space}, args...)...)
-	cmd.Env = append(b.env[:len(b.env):len(b.env)], roleVar+"=agent")
+	// A process of a test binary with the race detector would else sleep a second before it exits.
+	cmd.Env = append(b.env[:len(b.env):len(b.env)], roleVar+"=agent", "GORACE=atexit_sleep_ms=0")
 	cmd.Dir = b.space
 	return cmd
 }

@@ -218,6 +218,20 @@ func TestTextIsToldOnceByTheRule(t *testing.T) {
 	}
 }
 
+func TestFlushForms(t *testing.T) {
+	steps := scripted(`{"text":"a"},{"shell":"true"},{"text":"b"},{"ask":"why?"},{"text":"c"}`)
+	var got []string
+	for _, e := range newBox(t).stream(steps) {
+		if e.Type == "assistant" {
+			got = append(got, fmt.Sprintf("%s call=%t time=%t", e.text(), e.ModelCallID != "", e.TimestampMs != nil))
+		}
+	}
+	want := []string{"a call=true time=true", "b call=false time=true", "c call=false time=false"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestModelCalls(t *testing.T) {
 	events := newBox(t).stream(`<<SCRIPT [{"text":"x"},{"shell":"true"},{"shell":"true"},{"text":"end"}] SCRIPT>>`)
 	request := ""
