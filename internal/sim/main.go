@@ -1,12 +1,3 @@
-// Package sim is a stand-in for Cursor's cursor-agent: the same flags, the same lines on stdout, the same files in the
-// configuration directory, and tools that really act, but with a script in the prompt where the real one has a model.
-//
-// It owns the imitation and nothing else. It never imports another package of Substrat, on purpose: where it computes
-// what a provider computes too (approval hashes, store layout, deduplication forms), the two check each other. It never
-// opens a network connection and it knows no account.
-//
-// The source of every shape is public evidence about cursor-agent 2026.10 and recordings of it, which the tests hold
-// the output against.
 package sim
 
 import (

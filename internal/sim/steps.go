@@ -18,14 +18,16 @@ func (t *turn) step(ctx context.Context, s step) error {
 		return fmt.Errorf("cannot expand a step: %w", err)
 	}
 	t.chunk = s.millis("chunk_ms")
-	t.spoke = s.kind == "text"
 	switch s.kind {
-	case "text", "think":
-		return t.talk(ctx, s)
 	case "sleep_ms":
 		return pause(ctx, s.millis("sleep_ms"))
 	case "fault":
 		return t.fault(ctx, s)
+	}
+	t.spoke = s.kind == "text"
+	switch s.kind {
+	case "text", "think":
+		return t.talk(ctx, s)
 	case "":
 		t.acted++
 		t.failed++

@@ -102,11 +102,11 @@ func (t *turn) editStep(s step, name string) error {
 		case err != nil:
 			return failedEdit(path, err)
 		case cut:
-			return failedEdit(path, fmt.Errorf("the file is longer than %d bytes", maxFile))
+			return failedEdit(path, fmt.Errorf("cannot edit: the file is longer than %d bytes", maxFile))
 		case old == "" || n == 0:
-			return failedEdit(path, errors.New("The string to replace was not found in the file"))
+			return failedEdit(path, errors.New("cannot edit: the text to replace is not in the file"))
 		case n > 1:
-			return failedEdit(path, fmt.Errorf("The string to replace was found %d times in the file, it must be unique", n))
+			return failedEdit(path, fmt.Errorf("cannot edit: the text to replace stands %d times in the file, it must be unique", n))
 		}
 		after := bytes.Replace(before, []byte(old), []byte(fresh), 1)
 		return replaceFile(path, before, after, false, "The file "+path+" has been updated.")

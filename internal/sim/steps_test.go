@@ -42,6 +42,8 @@ func TestStepOutcomes(t *testing.T) {
 		{`{"todo":["x"]},{"todo":[{"id":"1","status":"completed"},"y"],"merge":true}`, []string{"updateTodos success", "updateTodos success"}, "Done: 2 steps."},
 		{`{"ask":"why?"}`, []string{"askQuestion rejected"}, "Done: 1 step, 1 failed."},
 		{`{"plan":"# Do it","todos":["x"]}`, []string{"createPlan success"}, "Done: 1 step."},
+		{`{"text":"x"},{"sleep_ms":1},{"fault":"stderr_flood","bytes":1}`, nil, "x"},
+		{`{"text":"x"},{"shell":"true"}`, []string{"shell success"}, "xDone: 1 step."},
 		{`{"sleep_ms":1},{"think":"x"}`, nil, "Done: 0 steps."},
 		{`{"shell":7},{"text":[]},{"frob":1}`, nil, `The step "shell" needs a string.The step "text" needs a string.I do not know the step "frob".`},
 		{`{"fault":"frob"}`, nil, `I do not know the fault "frob".`},

@@ -23,7 +23,7 @@ type turn struct {
 	shells  []*shellRun
 
 	acted, failed int
-	spoke         bool // the last step was text
+	spoke         bool // the last step was text; pauses and faults do not count
 	hang          bool // after the result
 	chunk         time.Duration
 }
