@@ -105,8 +105,9 @@ func (b *box) stream(prompt string, args ...string) []event {
 // command is the program as a process.
 func (b *box) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], append([]string{"--workspace", b.space}, args...)...)
-	// A process of a test binary with the race detector would else sleep a second before it exits.
-	cmd.Env = append(b.env[:len(b.env):len(b.env)], roleVar+"=agent", "GORACE=atexit_sleep_ms=0")
+	// A process of a test binary would else sleep a second before it exits, with the race detector, and talk on stderr,
+	// with coverage.
+	cmd.Env = append(b.env[:len(b.env):len(b.env)], roleVar+"=agent", "GORACE=atexit_sleep_ms=0", "GOCOVERDIR="+b.home)
 	cmd.Dir = b.space
 	return cmd
 }
