@@ -216,6 +216,8 @@ type Event struct {
 	Todos   []Todo    `json:"todos,omitempty"`
 	Ask     *Question `json:"question,omitempty"`
 	Result  *Result   `json:"result,omitempty"`
+	// Reset, with a retry, says that the CLI starts the turn over: the text before it is void.
+	Reset bool `json:"reset,omitempty"`
 	// TimeMS is when the CLI says it happened, Unix milliseconds, 0 if it does not say.
 	TimeMS int64 `json:"time_ms,omitempty"`
 	// Offset is the stream offset just past the frame this event came from.

@@ -2,8 +2,204 @@
 // the state and what is running. It joins provider, sandbox and turn, which do not know each other.
 //
 // One loop owns every team's state. It takes the commands that wait, decides each against the state as it will be,
-// makes all their events durable in one transaction, and only then answers. There is no other writer.
+// makes all their events durable in one transaction, and only then answers. There is no other writer. A second loop
+// compares the state with what is running: an open turn without a runner gets one (the same road for a new turn and
+// for one that a dead daemon left behind), a runner whose turn is no longer open is ended, a free slot goes to the agent
+// that may run. Neither holds anything that is not derivable from the journal and the turn directories.
 //
 // The engine never decides what may happen (that is team's), never parses what an agent prints (agentcli's), and never
 // signals a process itself (turn's).
 package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"substrat.dev/substrat"
+	"substrat.dev/substrat/agentcli"
+	"substrat.dev/substrat/internal/journal"
+	"substrat.dev/substrat/internal/team"
+)
+
+// Config is what an engine needs. All fields but Limits are required.
+type Config struct {
+	// Home is the daemon's directory, absolute: agents/, turns/ and bin/ below it are the engine's.
+	Home    string
+	Version string
+	// Exe is the substrat binary, absolute: it is the shim, the relay and the simulator.
+	Exe       string
+	Slots     int
+	Limits    team.Limits
+	Providers []agentcli.Provider
+	Log       *slog.Logger
+}
+
+// Engine runs the teams of one daemon.
+type Engine struct {
+	cfg       Config
+	journal   journal.Journal
+	epoch     int64
+	providers map[string]agentcli.Provider
+	started   time.Time
+	requests  chan *request
+	kicks     chan struct{}
+
+	// mu guards what the commit loop owns. It is held for writing from the first decision of a batch until the batch is
+	// durable, so that nobody reads what might still be lost.
+	mu    sync.RWMutex
+	teams map[string]*team.State
+	index index
+	// hot are the teams that may need a turn, a timer or a runner.
+	hot map[string]struct{}
+	// debt counts a team's events since its snapshot.
+	debt      map[string]int
+	totalDebt int
+	seq       int64
+	changed   chan struct{}
+
+	// runMu guards the runners and the configuration directories they share.
+	runMu    sync.Mutex
+	runners  map[string]*runner
+	dirs     map[string]*sharedDir
+	draining bool
+	wg       sync.WaitGroup
+
+	stop     chan struct{}
+	stopOnce sync.Once
+}
+
+// Open loads every team from the journal. Run starts the work.
+func Open(ctx context.Context, cfg Config, j journal.Journal) (*Engine, error) {
+	if cfg.Limits == (team.Limits{}) {
+		cfg.Limits = team.DefaultLimits()
+	}
+	e := &Engine{
+		cfg: cfg, journal: j, started: time.Now(),
+		providers: map[string]agentcli.Provider{},
+		requests:  make(chan *request, 1024),
+		kicks:     make(chan struct{}, 1),
+		changed:   make(chan struct{}),
+		runners:   map[string]*runner{},
+		dirs:      map[string]*sharedDir{},
+		stop:      make(chan struct{}),
+	}
+	for _, p := range cfg.Providers {
+		e.providers[p.Info().Name] = p
+	}
+	lease, err := j.Lease(ctx, "daemon", time.Hour)
+	if err != nil {
+		return nil, err
+	}
+	e.epoch = lease.Epoch
+	if err := e.load(ctx); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// Run works until ctx ends or Shutdown, and returns when every goroutine has. Running turns go on in their shims.
+// An error means the journal can no longer be trusted to be durable: the process must exit and recover from disk.
+func (e *Engine) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	e.sweep(ctx)
+	committed, reconciled := make(chan error, 1), make(chan struct{})
+	// The commit loop outlives the rest: runners that end during a drain still have outcomes to record.
+	loopCtx, stopLoop := context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		err := e.commitLoop(loopCtx)
+		if err != nil {
+			cancel(err)
+		}
+		committed <- err
+	}()
+	go func() { defer close(reconciled); e.reconcileLoop(ctx) }()
+	e.kick()
+	select {
+	case <-ctx.Done():
+	case <-e.stop:
+	}
+	cancel(errStopped)
+	<-reconciled
+	e.wg.Wait()
+	stopLoop()
+	err := <-committed
+	if err == nil {
+		e.saveSnapshots(context.WithoutCancel(ctx), 1)
+	}
+	return err
+}
+
+var errStopped = errors.New("the daemon is stopping")
+
+// Shutdown ends Run. Mode "leave" leaves running turns to their shims, "drain" waits for them and starts no new ones,
+// "cancel" ends them first. It returns at once.
+func (e *Engine) Shutdown(mode string) {
+	if mode == "leave" || mode == "" {
+		e.stopOnce.Do(func() { close(e.stop) })
+		return
+	}
+	e.runMu.Lock()
+	e.draining = true
+	e.runMu.Unlock()
+	if mode == "cancel" {
+		go e.cancelAll()
+	}
+	e.kick()
+}
+
+// cancelAll asks every open turn to end. It has no owner to wait for it: it ends with the commit loop.
+func (e *Engine) cancelAll() {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	for _, o := range e.openTurns() {
+		_, _ = e.Do(ctx, o.team, team.Meta{}, team.Cancel{Agent: o.agent})
+	}
+}
+
+// NewID makes the id of an agent, a message or a turn: a UUID version 7, so that ids sort by time.
+func (e *Engine) NewID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// Info describes a running engine.
+type Info struct {
+	Version   string    `json:"version"`
+	StartedAt time.Time `json:"started_at"`
+	Slots     int       `json:"slots"`
+	// Turns counts open turns, Agents live agents, Teams live teams. Seq is the journal's last event.
+	Turns  int   `json:"turns"`
+	Agents int   `json:"agents"`
+	Teams  int   `json:"teams"`
+	Seq    int64 `json:"seq"`
+	// Draining says that no new turns start.
+	Draining bool `json:"draining"`
+}
+
+// Info tells what is going on now.
+func (e *Engine) Info() Info {
+	e.runMu.Lock()
+	draining := e.draining
+	e.runMu.Unlock()
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return Info{
+		Version: e.cfg.Version, StartedAt: e.started, Slots: e.cfg.Slots, Turns: e.countOpen(), Agents: len(e.index.team),
+		Teams: len(e.teams), Seq: e.seq, Draining: draining,
+	}
+}
+
+// CheckProvider tells what network a provider's agents get, or that there is no such provider.
+func (e *Engine) CheckProvider(name string) (substrat.Network, error) {
+	p, ok := e.providers[name]
+	if !ok {
+		return "", substrat.Errorf(substrat.CodeInvalid, "cannot use provider %.40q: not known", name).WithHint("one of: %s", e.providerNames())
+	}
+	if p.Info().Network {
+		return substrat.NetworkHost, nil
+	}
+	return substrat.NetworkNone, nil
+}

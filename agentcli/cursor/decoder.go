@@ -1,0 +1,370 @@
+package cursor
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"substrat.dev/substrat"
+	"substrat.dev/substrat/agentcli"
+)
+
+// Decoder turns the lines of one stream-json stream into events. It is for one goroutine and one stream.
+type Decoder struct {
+	json *jsontext.Decoder
+	text textState
+	// emit is the receiver of the line being decoded.
+	emit   func(agentcli.Event) error
+	offset int64
+
+	result agentcli.Result
+	files  map[string]struct{}
+	// noise is the tail of what was not JSON.
+	noise []byte
+}
+
+// NewDecoder makes a decoder. Partial says that the CLI was called with --stream-partial-output: without it every text
+// is whole, with it texts are deltas that a flush repeats.
+func NewDecoder(partial bool) *Decoder {
+	return &Decoder{json: jsontext.NewDecoder(new(bytes.Buffer)), text: textState{partial: partial}, files: map[string]struct{}{}}
+}
+
+// noiseMost bounds the tail of noise, and noticeMost one notice.
+const (
+	noiseMost  = 64 << 10
+	noticeMost = 4 << 10
+)
+
+// Result is what the stream told so far. Terminal says whether it is final.
+func (d *Decoder) Result() agentcli.Result {
+	r := d.result
+	r.Text = d.text.all.String()
+	return r
+}
+
+// Noise is the end of what was not JSON, at most 64 KiB: where a CLI that fails early says why.
+func (d *Decoder) Noise() []byte { return d.noise }
+
+// Skipped notes a line that was too long to read.
+func (d *Decoder) Skipped(bytes, offset int64, emit func(agentcli.Event) error) error {
+	if d.result.Terminal {
+		return nil
+	}
+	return emit(agentcli.Event{Type: agentcli.EventNotice, Text: "a line of " + itoa(bytes) + " bytes was skipped", Offset: offset})
+}
+
+// Decode reads one line without its line end and emits what it says. The raw frames in the events are parts of line. An
+// error is emit's; what is wrong with the line becomes a notice. After the terminal record nothing more is emitted.
+func (d *Decoder) Decode(line []byte, offset int64, emit func(agentcli.Event) error) error {
+	d.emit, d.offset = emit, offset
+	line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\ufeff")))
+	for len(line) > 0 && !d.result.Terminal {
+		n, err := d.object(line)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return d.notJSON(line)
+		}
+		line = bytes.TrimSpace(line[n:])
+	}
+	return nil
+}
+
+// notJSON keeps a line, or the rest of one, that is no JSON object.
+func (d *Decoder) notJSON(line []byte) error {
+	d.noise = append(append(d.noise, line[:min(len(line), noiseMost)]...), '\n')
+	if len(d.noise) > noiseMost {
+		d.noise = append(d.noise[:0], d.noise[len(d.noise)-noiseMost:]...)
+	}
+	text := strings.ToValidUTF8(string(line[:min(len(line), noticeMost)]), "\uFFFD")
+	return d.send(agentcli.Event{Type: agentcli.EventNotice, Text: text})
+}
+
+func (d *Decoder) send(e agentcli.Event) error {
+	e.Offset = d.offset
+	return d.emit(e)
+}
+
+// frame is the envelope of one object. Values are parts of the line.
+type frame struct {
+	raw                                        []byte
+	typ, subtype                               string
+	text, message, toolCall, callID            jsontext.Value
+	session, model, modelCall, timestamp       jsontext.Value
+	queryType, query, attempt, isResume        jsontext.Value
+	isError, resultText, errorText             jsontext.Value
+	usage, duration, endpoint, permission, cwd jsontext.Value
+}
+
+// relaxed takes what foreign programs print: duplicate names and invalid UTF-8 are theirs to answer for.
+var relaxed = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+
+// object decodes the JSON object at the start of line and tells how long it was, 0 if there is none.
+func (d *Decoder) object(line []byte) (int, error) {
+	if line[0] != '{' {
+		return 0, nil
+	}
+	d.json.Reset(bytes.NewBuffer(line), relaxed...)
+	if _, err := d.json.ReadToken(); err != nil {
+		return 0, nil
+	}
+	var f frame
+	for d.json.PeekKind() != '}' {
+		name, err := d.json.ReadValue()
+		if err != nil {
+			return 0, nil
+		}
+		slot := f.slot(name)
+		value, err := d.json.ReadValue()
+		if err != nil {
+			return 0, nil
+		}
+		if slot != nil {
+			*slot = value
+		} else {
+			f.kind(name, value)
+		}
+	}
+	if _, err := d.json.ReadToken(); err != nil {
+		return 0, nil
+	}
+	n := int(d.json.InputOffset())
+	f.raw = line[:n]
+	return n, d.frame(&f)
+}
+
+// slot finds where a top-level member goes. The names are compared as they are written, quotes included.
+func (f *frame) slot(name jsontext.Value) *jsontext.Value {
+	switch string(name) {
+	case `"text"`:
+		return &f.text
+	case `"message"`:
+		return &f.message
+	case `"tool_call"`:
+		return &f.toolCall
+	case `"call_id"`:
+		return &f.callID
+	case `"session_id"`:
+		return &f.session
+	case `"model"`:
+		return &f.model
+	case `"model_call_id"`:
+		return &f.modelCall
+	case `"timestamp_ms"`:
+		return &f.timestamp
+	case `"query_type"`:
+		return &f.queryType
+	case `"query"`:
+		return &f.query
+	case `"attempt"`:
+		return &f.attempt
+	case `"is_resume"`:
+		return &f.isResume
+	case `"is_error"`:
+		return &f.isError
+	case `"result"`:
+		return &f.resultText
+	case `"error"`:
+		return &f.errorText
+	case `"usage"`:
+		return &f.usage
+	case `"duration_ms"`:
+		return &f.duration
+	case `"endpoint_url"`:
+		return &f.endpoint
+	default:
+		return nil
+	}
+}
+
+// kind notes the two members that say what a frame is, without an allocation for those that are known.
+func (f *frame) kind(name, value jsontext.Value) {
+	switch string(name) {
+	case `"type"`:
+		f.typ = word(value)
+	case `"subtype"`:
+		f.subtype = word(value)
+	}
+}
+
+// words are the types and subtypes that occur all the time.
+var words = []string{
+	"assistant", "thinking", "delta", "completed", "tool_call", "started", "system", "init", "user", "result", "success", "error",
+	"interaction_query", "request", "response", "connection", "reconnecting", "reconnected", "retry", "starting", "resuming",
+}
+
+func word(v jsontext.Value) string {
+	if len(v) < 2 || v[0] != '"' {
+		return ""
+	}
+	inner := v[1 : len(v)-1]
+	if i := slices.IndexFunc(words, func(w string) bool { return string(inner) == w }); i >= 0 {
+		return words[i]
+	}
+	return str(v)
+}
+
+// frame emits what one frame says.
+func (d *Decoder) frame(f *frame) error {
+	if err := d.resolveHeld(f); err != nil {
+		return err
+	}
+	switch f.typ {
+	case "assistant":
+		return d.assistant(f)
+	case "thinking":
+		return d.thinking(f)
+	case "tool_call":
+		return d.toolCall(f)
+	case "system":
+		return d.system(f)
+	case "user":
+		return d.send(agentcli.Event{Type: agentcli.EventUser, Text: messageText(f.message), TimeMS: integer(f.timestamp), Raw: f.raw})
+	case "interaction_query":
+		return d.query(f)
+	case "connection", "retry":
+		return d.retry(f)
+	case "result":
+		return d.terminal(f)
+	case "error":
+		return d.send(agentcli.Event{Type: agentcli.EventNotice, Text: firstText(f.errorText, f.message, f.text), Raw: f.raw})
+	default:
+		return d.unknown(f)
+	}
+}
+
+func (d *Decoder) unknown(f *frame) error {
+	return d.send(agentcli.Event{Type: agentcli.EventNotice, Text: strings.TrimSpace("unknown frame " + f.typ + " " + f.subtype), Raw: f.raw})
+}
+
+func (d *Decoder) thinking(f *frame) error {
+	e := agentcli.Event{Type: agentcli.EventThinking, TimeMS: integer(f.timestamp), Raw: f.raw}
+	switch {
+	case f.subtype == "completed":
+		e.Type = agentcli.EventThinkEnd
+	case f.text != nil:
+		e.Text = str(f.text)
+	default:
+		e.Text = messageText(f.message)
+	}
+	return d.send(e)
+}
+
+func (d *Decoder) system(f *frame) error {
+	if f.subtype != "init" {
+		return d.unknown(f)
+	}
+	d.result.Session, d.result.Model = str(f.session), str(f.model)
+	return d.send(agentcli.Event{Type: agentcli.EventSession, Session: d.result.Session, Model: d.result.Model, TimeMS: integer(f.timestamp), Raw: f.raw})
+}
+
+// retry tells that the CLI lost its connection or starts over. A start that resumes nothing voids the text so far.
+func (d *Decoder) retry(f *frame) error {
+	if err := d.endSegment(f); err != nil {
+		return err
+	}
+	e := agentcli.Event{Type: agentcli.EventRetry, Text: f.typ + " " + f.subtype, TimeMS: integer(f.timestamp), Raw: f.raw}
+	if f.typ == "retry" && f.subtype == "starting" && !boolean(f.isResume) {
+		e.Reset = true
+		d.text.reset()
+	}
+	if n := integer(f.attempt); n > 0 {
+		e.Text += ", attempt " + itoa(n)
+	}
+	return d.send(e)
+}
+
+// terminal ends the stream: one result event, whatever follows.
+func (d *Decoder) terminal(f *frame) error {
+	said := str(f.resultText)
+	if d.text.all.Len() == 0 && said != "" && !failed(f) {
+		if err := d.addText(said, f); err != nil {
+			return err
+		}
+	}
+	if err := d.endSegment(f); err != nil {
+		return err
+	}
+	r := &d.result
+	r.Terminal, r.Outcome, r.DurationMS, r.Usage = true, substrat.Completed, integer(f.duration), usage(f.usage)
+	if s := str(f.session); s != "" {
+		r.Session = s
+	}
+	if failed(f) {
+		r.Outcome, r.Detail = substrat.FailedTurn, firstText(f.resultText, f.errorText, f.message)
+		r.Class, r.Detail = classify(r.Detail, substrat.ClassAgent)
+	}
+	for path := range d.files {
+		r.Files = append(r.Files, path)
+	}
+	slices.Sort(r.Files)
+	final := d.Result()
+	return d.send(agentcli.Event{Type: agentcli.EventResult, Session: r.Session, Result: &final, Raw: f.raw})
+}
+
+// failed reports a result that says so itself.
+func failed(f *frame) bool { return boolean(f.isError) || f.subtype != "" && f.subtype != "success" }
+
+// finish ends a stream that broke off: what was held back is text after all.
+func (d *Decoder) finish(emit func(agentcli.Event) error) error {
+	if d.result.Terminal {
+		return nil
+	}
+	d.emit = emit
+	return errors.Join(d.resolveHeld(&frame{}), d.endSegment(&frame{}))
+}
+
+// str reads a JSON string; anything else is empty.
+func str(v jsontext.Value) string {
+	if len(v) < 2 || v[0] != '"' {
+		return ""
+	}
+	inner := v[1 : len(v)-1]
+	if bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
+		return string(inner)
+	}
+	out, err := jsontext.AppendUnquote(nil, v)
+	if err != nil && !errors.Is(err, io.EOF) && len(out) == 0 {
+		return strings.ToValidUTF8(string(inner), "\uFFFD")
+	}
+	return string(out)
+}
+
+// integer reads a number, also one written as a string, as int64 values are.
+func integer(v jsontext.Value) int64 {
+	s := string(v)
+	if len(s) > 1 && s[0] == '"' {
+		s = s[1 : len(s)-1]
+	}
+	neg := strings.HasPrefix(s, "-")
+	s = strings.TrimPrefix(s, "-")
+	var n int64
+	for _, c := range s {
+		if c < '0' || c > '9' || n > 1<<58 {
+			break
+		}
+		n = n*10 + int64(c-'0')
+	}
+	if neg {
+		return -n
+	}
+	return n
+}
+
+func boolean(v jsontext.Value) bool { return string(v) == "true" }
+
+func itoa(n int64) string {
+	if n < 0 {
+		return "-" + itoa(-n)
+	}
+	if n < 10 {
+		return string(rune('0' + n))
+	}
+	return itoa(n/10) + string(rune('0'+n%10))
+}

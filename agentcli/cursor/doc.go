@@ -1,0 +1,8 @@
+// Package cursor drives Cursor's command line agent, `cursor-agent`, in its headless stream-json mode.
+//
+// It owns the shape of that program: which flags a turn needs, the files it obeys, the frames it prints and what its
+// failures mean. The wire format is as recorded from builds 2026.02 to 2026.10; nothing in it is versioned, so the
+// decoder takes every build it has seen and keeps what it does not know as notices.
+//
+// It never starts a process except to probe for the program, and never reads a conversation's store.
+package cursor

@@ -1,0 +1,81 @@
+package daemon
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"substrat.dev/substrat"
+)
+
+// prepareHome makes the daemon's directory, and refuses one that others could write to or that is not ours.
+func prepareHome(home string) error {
+	for _, dir := range []string{home, filepath.Join(home, "agents"), filepath.Join(home, "turns"), filepath.Join(home, "bin")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return substrat.Errorf(substrat.CodeStorage, "cannot make %s: %v", dir, err)
+		}
+	}
+	st, err := os.Stat(home)
+	if err != nil {
+		return substrat.Errorf(substrat.CodeStorage, "cannot look at %s: %v", home, err)
+	}
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok && int(sys.Uid) != os.Geteuid() {
+		return substrat.Errorf(substrat.CodeForbidden, "cannot use %s: it belongs to user %d", home, sys.Uid).
+			WithHint("set SUBSTRAT_HOME to a directory of your own")
+	}
+	if st.Mode().Perm()&0o077 != 0 {
+		if err := os.Chmod(home, 0o700); err != nil {
+			return substrat.Errorf(substrat.CodeStorage, "cannot close %s to others: %v", home, err)
+		}
+	}
+	return nil
+}
+
+// lock is the right to be the daemon of a home. The kernel lets go of it with the process, however that ends; the file
+// stays and means nothing by itself.
+type lock struct{ f *os.File }
+
+func takeLock(home string) (*lock, error) {
+	path := filepath.Join(home, "daemon.lock")
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, substrat.Errorf(substrat.CodeStorage, "cannot open %s: %v", path, err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, substrat.Errorf(substrat.CodeConflict, "cannot start: a daemon for %s is running", home).
+				WithHint("substrat daemon status; or set SUBSTRAT_HOME for a second one")
+		}
+		return nil, substrat.Errorf(substrat.CodeStorage, "cannot lock %s: %v", path, err).WithHint("the home must be on a local file system")
+	}
+	return &lock{f}, nil
+}
+
+func (l *lock) release() { _ = l.f.Close() }
+
+// placeBinary finds our own binary and links it into the home's bin directory, where agents without a sandbox find it.
+func placeBinary(home string) (string, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return "", substrat.Errorf(substrat.CodeInternal, "cannot find the substrat binary: %v", err)
+	}
+	if real, err := filepath.EvalSymlinks(exe); err == nil {
+		exe = real
+	}
+	for _, name := range []string{"substrat", "cursor-agent"} {
+		link := filepath.Join(home, "bin", name)
+		if at, err := os.Readlink(link); err == nil && at == exe {
+			continue
+		}
+		if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", substrat.Errorf(substrat.CodeStorage, "cannot replace %s: %v", link, err)
+		}
+		if err := os.Symlink(exe, link); err != nil {
+			return "", substrat.Errorf(substrat.CodeStorage, "cannot link %s: %v", link, err)
+		}
+	}
+	return exe, nil
+}

@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"substrat.dev/substrat"
+	"substrat.dev/substrat/internal/team"
+)
+
+// CreateAgent adds an agent for a person. It starts no process.
+func (e *Engine) CreateAgent(ctx context.Context, n substrat.NewAgent) (substrat.Agent, error) {
+	id := e.NewID()
+	c := team.Create{
+		ID: id, Name: n.Name, Provider: n.Provider, Role: n.Role, Model: n.Model, Instructions: n.Instructions, Dir: n.Dir,
+		Sandbox: n.Sandbox, Limits: n.Limits, Metadata: n.Metadata,
+	}
+	r := &request{team: id, cmd: &c, root: n.Name}
+	if n.Parent != "" {
+		teamID, parent, err := e.resolve(n.Parent)
+		if err != nil {
+			return substrat.Agent{}, err
+		}
+		r.team, r.root, c.Parent = teamID, "", parent
+	}
+	if err := e.fillNew(&c, id); err != nil {
+		return substrat.Agent{}, err
+	}
+	r.cmd = c
+	if _, err := e.submit(ctx, r); err != nil {
+		return substrat.Agent{}, err
+	}
+	return e.Agent(ctx, id)
+}
+
+// fillNew checks what a person gave and fills in a root's defaults.
+func (e *Engine) fillNew(c *team.Create, id string) error {
+	if c.Provider == "" && c.Parent == "" {
+		c.Provider = DefaultProvider
+	}
+	if c.Provider != "" {
+		network, err := e.CheckProvider(c.Provider)
+		if err != nil {
+			return err
+		}
+		c.Network = network
+	}
+	switch c.Sandbox {
+	case substrat.Bubblewrap, substrat.NoSandbox:
+	case "":
+		if c.Parent == "" {
+			c.Sandbox = substrat.Bubblewrap
+		}
+	default:
+		return substrat.Errorf(substrat.CodeInvalid, "cannot use sandbox %.40q", c.Sandbox).WithHint("bwrap or none")
+	}
+	if c.Dir == "" {
+		if c.Parent == "" {
+			c.Dir = filepath.Join(e.cfg.Home, "agents", id, "work")
+		}
+		return nil
+	}
+	return checkDir(c.Dir)
+}
+
+// checkDir refuses a workspace that is not there.
+func checkDir(dir string) error {
+	if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir {
+		return substrat.Errorf(substrat.CodeInvalid, "cannot use %q as a workspace: not an absolute, clean path", dir)
+	}
+	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+		return substrat.Errorf(substrat.CodeInvalid, "cannot use %s as a workspace: no such directory", dir)
+	}
+	return nil
+}
+
+// DefaultProvider is what a root agent runs when nobody says otherwise: the built-in simulator, which needs no account.
+const DefaultProvider = "sim"
+
+// Send delivers a person's message.
+func (e *Engine) Send(ctx context.Context, ref, text string) (substrat.Sent, error) {
+	teamID, id, err := e.resolve(ref)
+	if err != nil {
+		return substrat.Sent{}, err
+	}
+	answer, err := e.Do(ctx, teamID, team.Meta{}, team.Send{ID: e.NewID(), To: id, Text: text})
+	if err != nil {
+		return substrat.Sent{}, err
+	}
+	var sent substrat.Sent
+	return sent, json.Unmarshal(answer, &sent)
+}
+
+// StopTurn asks to cancel an agent's open turn, and shows it.
+func (e *Engine) StopTurn(ctx context.Context, ref string) (substrat.Turn, error) {
+	teamID, id, err := e.resolve(ref)
+	if err != nil {
+		return substrat.Turn{}, err
+	}
+	answer, err := e.Do(ctx, teamID, team.Meta{}, team.Cancel{Agent: id})
+	if err != nil {
+		return substrat.Turn{}, err
+	}
+	var cancelling struct{ Turn string }
+	if err := json.Unmarshal(answer, &cancelling); err != nil {
+		return substrat.Turn{}, substrat.Errorf(substrat.CodeInternal, "cannot read an answer: %v", err)
+	}
+	return e.Turn(ctx, cancelling.Turn)
+}
+
+// Terminate ends an agent and everything under it.
+func (e *Engine) Terminate(ctx context.Context, ref, reason string) error {
+	teamID, id, err := e.resolve(ref)
+	if err != nil {
+		return err
+	}
+	_, err = e.Do(ctx, teamID, team.Meta{}, team.Terminate{Agent: id, Reason: reason})
+	return err
+}

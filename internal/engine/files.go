@@ -1,0 +1,172 @@
+package engine
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"substrat.dev/substrat"
+	"substrat.dev/substrat/agentcli"
+	"substrat.dev/substrat/internal/sandbox"
+)
+
+// Bounds of what is shown again from the user's own configuration directory.
+const (
+	copyFiles = 200
+	copyBytes = 2 << 20
+)
+
+// placeFiles writes what a provider wants in place: home files through an os.Root, so that a link planted by the agent
+// leads nowhere; configuration into a directory of ours, which the sandbox shows read-only over the workspace's.
+func (r *runner) placeFiles(a *attempt, files []agentcli.File) ([]sandbox.Bind, error) {
+	homeDir := r.e.homeDir(a.agent.ID)
+	if err := os.MkdirAll(homeDir, 0o700); err != nil {
+		return nil, wrapIO("make the agent's home", err)
+	}
+	home, err := os.OpenRoot(homeDir)
+	if err != nil {
+		return nil, wrapIO("open the agent's home", err)
+	}
+	defer home.Close()
+	var dirs []string
+	for _, f := range files {
+		if !filepath.IsLocal(f.Path) {
+			return nil, substrat.Errorf(substrat.CodeInternal, "cannot place the file %q: not a local path", f.Path)
+		}
+		if f.Root == agentcli.InHome || a.agent.Sandbox == substrat.NoSandbox {
+			if err := writeIn(home, f); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if top, _, _ := strings.Cut(f.Path, "/"); !slices.Contains(dirs, top) {
+			dirs = append(dirs, top)
+		}
+	}
+	return r.buildConfig(a, dirs, files)
+}
+
+// writeIn writes a file below a root, with its directories.
+func writeIn(root *os.Root, f agentcli.File) error {
+	if f.KeepExisting {
+		if _, err := root.Lstat(f.Path); err == nil {
+			return nil
+		}
+	}
+	if dir := path.Dir(f.Path); dir != "." {
+		if err := root.MkdirAll(dir, 0o700); err != nil {
+			return wrapIO("make a directory in the agent's home", err)
+		}
+	}
+	// A file, or a link, that the agent left in its place is not written through.
+	if err := root.Remove(f.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return wrapIO("replace a file in the agent's home", err)
+	}
+	return wrapIO("write a file in the agent's home", root.WriteFile(f.Path, f.Data, 0o600))
+}
+
+// buildConfig makes, for each configuration directory, a copy of what the user has there with the generated files on
+// top, and makes sure that the workspace has a place to show it at.
+func (r *runner) buildConfig(a *attempt, dirs []string, files []agentcli.File) ([]sandbox.Bind, error) {
+	var binds []sandbox.Bind
+	for _, top := range dirs {
+		built := filepath.Join(r.dir, "config", top)
+		if err := os.MkdirAll(built, 0o700); err != nil {
+			return nil, wrapIO("make the configuration directory", err)
+		}
+		root, err := os.OpenRoot(filepath.Dir(built))
+		if err != nil {
+			return nil, wrapIO("open the configuration directory", err)
+		}
+		defer root.Close()
+		if err := copyConfig(a.agent.Dir, top, root); err != nil {
+			return nil, err
+		}
+		for _, f := range files {
+			if f.Root == agentcli.InWorkspaceConfig && strings.HasPrefix(f.Path, top+"/") {
+				if err := writeIn(root, f); err != nil {
+					return nil, err
+				}
+			}
+		}
+		at := filepath.Join(a.agent.Dir, top)
+		if err := r.e.holdDir(at, r.dir); err != nil {
+			return nil, err
+		}
+		binds = append(binds, sandbox.Bind{Host: built, At: at})
+	}
+	return binds, nil
+}
+
+// copyConfig copies the regular files of the user's own directory: what is there to read stays readable, a link leads
+// nowhere, and servers that a repository brings along are not started (mcp.json is replaced, never merged).
+func copyConfig(workspace, top string, into *os.Root) error {
+	root, err := os.OpenRoot(workspace)
+	if err != nil {
+		return wrapIO("open the workspace", err)
+	}
+	defer root.Close()
+	n, size := 0, int64(0)
+	err = fs.WalkDir(root.FS(), top, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.Type()&^fs.ModeDir != 0 {
+			return nil
+		}
+		if d.IsDir() {
+			return into.MkdirAll(p, 0o700)
+		}
+		if n++; n > copyFiles || size > copyBytes {
+			return fs.SkipAll
+		}
+		m, err := copyFile(root, into, p)
+		size += m
+		return err
+	})
+	return wrapIO("copy the workspace's own configuration", err)
+}
+
+func copyFile(from, to *os.Root, p string) (int64, error) {
+	src, err := from.OpenFile(p, os.O_RDONLY|openNonblock, 0)
+	if err != nil {
+		return 0, nil // unreadable for us is unreadable for the agent
+	}
+	defer src.Close()
+	dst, err := to.OpenFile(p, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	n, err := io.Copy(dst, io.LimitReader(src, copyBytes))
+	return n, errors.Join(err, dst.Close())
+}
+
+// ensureDir makes an agent's workspace when it is missing: a subdirectory that its parent named, or a directory of our own.
+func ensureDir(dir string) error {
+	if st, err := os.Stat(dir); err == nil {
+		if !st.IsDir() {
+			return substrat.Errorf(substrat.CodeInvalid, "cannot use %s as a workspace: not a directory", dir)
+		}
+		return nil
+	}
+	// The nearest ancestor that exists is opened as a root: nothing below it is followed out of it.
+	up := filepath.Dir(dir)
+	for up != "/" {
+		if _, err := os.Lstat(up); err == nil {
+			break
+		}
+		up = filepath.Dir(up)
+	}
+	root, err := os.OpenRoot(up)
+	if err != nil {
+		return wrapIO("open the directory above the workspace", err)
+	}
+	defer root.Close()
+	rel, err := filepath.Rel(up, dir)
+	if err != nil {
+		return wrapIO("find the workspace", err)
+	}
+	return wrapIO("make the workspace", root.MkdirAll(rel, 0o755))
+}

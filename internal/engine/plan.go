@@ -1,0 +1,183 @@
+package engine
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"substrat.dev/substrat"
+	"substrat.dev/substrat/agentcli"
+	"substrat.dev/substrat/internal/sandbox"
+	"substrat.dev/substrat/internal/turn"
+)
+
+// Where things are inside a sandbox. They are the same for every agent, so that nothing in a prompt or a configuration
+// tells one host from another.
+const (
+	insideHome = "/home/agent"
+	insideBin  = "/run/substrat/bin"
+	insideSock = "/run/substrat/sock"
+)
+
+// place is where a turn's process finds things: inside its sandbox, or on the host when it has none.
+type place struct {
+	home, bin, sock, tmp string
+}
+
+func (r *runner) place(a *attempt) place {
+	if a.agent.Sandbox == substrat.Bubblewrap {
+		return place{home: insideHome, bin: insideBin, sock: insideSock, tmp: "/tmp"}
+	}
+	home := r.e.homeDir(a.agent.ID)
+	return place{home: home, bin: filepath.Join(r.e.cfg.Home, "bin"), sock: filepath.Join(r.dir, "sock"), tmp: filepath.Join(home, "tmp")}
+}
+
+// homeDir is an agent's private home on the host. It holds the CLI's own sessions and configuration.
+func (e *Engine) homeDir(agent string) string {
+	return filepath.Join(e.cfg.Home, "agents", agent, "home")
+}
+
+// fillRequest says what the turn asks of its provider.
+func (r *runner) fillRequest(a *attempt) {
+	p := r.place(a)
+	a.request = agentcli.Request{
+		Prompt: a.prompt, Session: a.agent.Session, Model: a.agent.Model, Dir: a.agent.Dir, Home: p.home, Instructions: a.instructions,
+		MCP: []agentcli.MCPServer{{
+			Name: "substrat", Command: filepath.Join(p.bin, "substrat"), Args: []string{"mcp", "--agent-id", a.agent.ID},
+			Env: map[string]string{"SUBSTRAT_SOCKET": filepath.Join(p.sock, "agent.sock"), "SUBSTRAT_TOKEN": a.token},
+		}},
+	}
+	if a.agent.Sandbox == substrat.NoSandbox && a.agent.Turns == 1 {
+		// Nothing may be written into the user's tree, and outside a sandbox nothing can be shown over it.
+		a.request.Prompt = a.instructions + "\n\n" + a.prompt
+	}
+}
+
+// token is the turn's secret, made once and kept for the daemon that comes after.
+func (r *runner) token() (string, error) {
+	path := filepath.Join(r.dir, "token")
+	data, err := os.ReadFile(path)
+	if err == nil && len(data) > 0 {
+		return string(data), nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", wrapIO("read the turn's token", err)
+	}
+	if err := os.MkdirAll(filepath.Join(r.dir, "sock"), 0o700); err != nil {
+		return "", wrapIO("make the turn's directory", err)
+	}
+	token := make([]byte, 16)
+	_, _ = rand.Read(token)
+	text := hex.EncodeToString(token)
+	return text, wrapIO("write the turn's token", os.WriteFile(path, []byte(text), 0o600))
+}
+
+// wrapIO says what could not be done with a file of ours.
+func wrapIO(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return substrat.Errorf(substrat.CodeStorage, "cannot %s: %v", what, err)
+}
+
+// spec turns a provider's plan into what the shim runs: files in place, the argv wrapped, the environment complete.
+func (r *runner) spec(a *attempt, cmd agentcli.Command) (turn.Spec, error) {
+	if err := ensureDir(a.agent.Dir); err != nil {
+		return turn.Spec{}, err
+	}
+	config, err := r.placeFiles(a, cmd.Files)
+	if err != nil {
+		return turn.Spec{}, err
+	}
+	spec := turn.Spec{
+		ID: r.turn, Argv: cmd.Argv, Env: r.environment(a, cmd), Dir: a.agent.Dir, Stdin: cmd.Stdin, KeepStdin: cmd.KeepStdin,
+		Sandboxed: a.agent.Sandbox == substrat.Bubblewrap, Limits: turnLimits(a.agent.Limits),
+	}
+	if !spec.Sandboxed {
+		return spec, wrapIO("make a directory for temporary files", os.MkdirAll(r.place(a).tmp, 0o700))
+	}
+	spec.Argv, err = sandbox.Wrap(r.profile(a, cmd, config), cmd.Argv)
+	spec.Dir = "/"
+	return spec, err
+}
+
+// profile says what the turn's sandbox shows.
+func (r *runner) profile(a *attempt, cmd agentcli.Command, config []sandbox.Bind) sandbox.Profile {
+	p := sandbox.Profile{
+		Workspace: a.agent.Dir, WorkspaceReadOnly: a.agent.Role == substrat.Reviewer, WorkspaceConfig: config,
+		Home:        sandbox.Bind{Host: r.e.homeDir(a.agent.ID), At: insideHome, Write: true},
+		HostNetwork: a.agent.Network == substrat.NetworkHost,
+		Binds: []sandbox.Bind{
+			{Host: r.e.cfg.Exe, At: insideBin + "/substrat"},
+			{Host: filepath.Join(r.dir, "sock"), At: insideSock},
+		},
+		Links: []sandbox.Link{{Target: "substrat", At: insideBin + "/cursor-agent"}},
+	}
+	for _, x := range cmd.Exposes {
+		at := x.At
+		if rest, ok := strings.CutPrefix(at, "~/"); ok {
+			at = insideHome + "/" + rest
+		}
+		p.Binds = append(p.Binds, sandbox.Bind{Host: x.Host, At: at, Optional: x.Optional})
+	}
+	return p
+}
+
+// environment is everything the process gets. Nothing of the daemon's own environment passes but the search path and
+// the locale.
+func (r *runner) environment(a *attempt, cmd agentcli.Command) []string {
+	p := r.place(a)
+	env := map[string]string{
+		"PATH": p.bin + ":" + searchPath(), "HOME": p.home, "TMPDIR": p.tmp, "LANG": "C.UTF-8", "TERM": "dumb", "SHELL": "/bin/sh",
+		"USER": "agent", "LOGNAME": "agent", "NO_COLOR": "1", "GIT_TERMINAL_PROMPT": "0",
+	}
+	for k, v := range cmd.Env {
+		env[k] = v
+	}
+	out := make([]string, 0, len(env))
+	for k, v := range env {
+		out = append(out, k+"="+v)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// searchPath keeps the directories of the daemon's PATH that a sandbox shows too.
+func searchPath() string {
+	var dirs []string
+	for _, d := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/local/bin", "/usr/bin", "/bin") {
+		visible := strings.HasPrefix(d, "/usr/") || strings.HasPrefix(d, "/opt/") || d == "/bin"
+		if visible && !slices.Contains(dirs, d) {
+			dirs = append(dirs, d)
+		}
+	}
+	return strings.Join(dirs, ":")
+}
+
+// turnLimits fills in what an agent's limits leave open.
+func turnLimits(l *substrat.TurnLimits) turn.Limits {
+	if l == nil {
+		l = &substrat.TurnLimits{}
+	}
+	seconds := func(n, or int) time.Duration {
+		if n <= 0 {
+			n = or
+		}
+		return time.Duration(n) * time.Second
+	}
+	out := turn.Limits{
+		Wall: seconds(l.WallSeconds, 7200), Silence: seconds(l.SilenceSeconds, 1800),
+		ResultGrace: 2 * time.Second, InterruptGrace: 2 * time.Second, TermGrace: 2 * time.Second, DrainGrace: 500 * time.Millisecond,
+		OutputBytes: l.OutputBytes, StderrBytes: 1 << 20,
+	}
+	if out.OutputBytes <= 0 {
+		out.OutputBytes = 256 << 20
+	}
+	return out
+}

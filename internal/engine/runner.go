@@ -1,0 +1,268 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"substrat.dev/substrat"
+	"substrat.dev/substrat/agentcli"
+	"substrat.dev/substrat/internal/team"
+	"substrat.dev/substrat/internal/tool"
+	"substrat.dev/substrat/internal/turn"
+)
+
+// runner carries one open turn from its plan to its recorded outcome. It is made for a turn that just started and, the
+// same, for one that a dead daemon left: what is on disk says how far it got.
+type runner struct {
+	e                 *Engine
+	team, agent, turn string
+	dir               string
+
+	cancelled, abandoned chan struct{}
+	cancelOnce, endOnce  sync.Once
+}
+
+// attempt is what a runner needs to know about its turn, read from the state once.
+type attempt struct {
+	agent        team.Agent
+	path         string
+	prompt       string
+	instructions string
+	provider     agentcli.Provider
+	request      agentcli.Request
+	token        string
+}
+
+// verdict is how a turn ended, as the runner sees it.
+type verdict struct {
+	outcome substrat.Outcome
+	class   substrat.FailureClass
+	detail  string
+	result  agentcli.Result
+}
+
+func (e *Engine) newRunner(o openTurn) *runner {
+	return &runner{
+		e: e, team: o.team, agent: o.agent, turn: o.turn, dir: e.turnDir(o.turn),
+		cancelled: make(chan struct{}), abandoned: make(chan struct{}),
+	}
+}
+
+func (e *Engine) turnDir(id string) string { return filepath.Join(e.cfg.Home, "turns", id) }
+
+// cancel passes on that somebody asked to end the turn.
+func (r *runner) cancel() { r.cancelOnce.Do(func() { close(r.cancelled) }) }
+
+// abandon ends the process of a turn whose outcome is recorded already: its agent was terminated.
+func (r *runner) abandon() { r.endOnce.Do(func() { close(r.abandoned) }) }
+
+// run returns when the outcome is durable and nothing of the turn lives, or when ctx ends: then the shim goes on alone
+// and the next daemon's runner takes over.
+func (r *runner) run(ctx context.Context) {
+	log := r.e.cfg.Log.With("turn", r.turn, "agent", r.agent)
+	v, err := r.drive(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		v = verdict{outcome: substrat.FailedTurn, class: classOf(err), detail: err.Error()}
+	}
+	if !r.record(ctx, v) {
+		return
+	}
+	r.tidy()
+	log.Info("turn ended", "outcome", v.outcome, "class", v.class)
+}
+
+// classOf classes an error of our own making.
+func classOf(err error) substrat.FailureClass {
+	switch substrat.CodeOf(err) {
+	case substrat.CodeNotInstalled:
+		return substrat.ClassNotInstalled
+	case substrat.CodeUnsupported, substrat.CodeForbidden:
+		return substrat.ClassSandbox
+	default:
+		return substrat.ClassInternal
+	}
+}
+
+// drive takes the turn to its end.
+func (r *runner) drive(ctx context.Context) (verdict, error) {
+	a, err := r.prepare()
+	if err != nil {
+		return verdict{}, err
+	}
+	release, err := r.listen(a)
+	if err != nil {
+		return verdict{}, err
+	}
+	defer release()
+	t, err := r.process(ctx, a)
+	if err != nil {
+		return verdict{}, err
+	}
+	defer t.Close()
+	return r.follow(ctx, a, t)
+}
+
+// prepare reads what the turn is about from the state.
+func (r *runner) prepare() (*attempt, error) {
+	a := &attempt{}
+	err := r.e.Look(context.Background(), r.team, func(s *team.State) error {
+		agent := s.Agents[r.agent]
+		if agent == nil || agent.Turn == nil || agent.Turn.ID != r.turn {
+			return errAbandoned
+		}
+		a.agent, a.path, a.prompt = *agent, s.Path(r.agent), s.Prompt(r.agent)
+		a.instructions = instructions(s, agent)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if a.provider = r.e.providers[a.agent.Provider]; a.provider == nil {
+		return nil, substrat.Errorf(substrat.CodeNotInstalled, "cannot run %s: no provider %q", a.path, a.agent.Provider)
+	}
+	if a.token, err = r.token(); err != nil {
+		return nil, err
+	}
+	r.fillRequest(a)
+	return a, nil
+}
+
+var errAbandoned = errors.New("the turn is no longer open")
+
+// listen opens the agent's own socket for the turn. The directory stays when the daemon goes, so that the next daemon
+// can put its socket where the sandbox sees it.
+func (r *runner) listen(a *attempt) (release func(), err error) {
+	caller := tool.Caller{Team: r.team, Agent: r.agent, Turn: r.turn, Token: a.token, Name: a.path}
+	l, err := tool.Listen(filepath.Join(r.dir, "sock"), caller, r.e, r.e.cfg.Log)
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = l.Close() }, nil
+}
+
+// process starts the turn's process, or attaches to the one that runs or ran.
+func (r *runner) process(ctx context.Context, a *attempt) (*turn.Turn, error) {
+	dir := filepath.Join(r.dir, "run")
+	if _, err := os.Stat(dir); err == nil {
+		return turn.Attach(ctx, dir)
+	}
+	if err := r.session(ctx, a); err != nil {
+		return nil, err
+	}
+	cmd, err := a.provider.Command(a.request)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := r.spec(a, cmd)
+	if err != nil {
+		return nil, err
+	}
+	return turn.Start(ctx, r.e.cfg.Exe, dir, spec)
+}
+
+// follow converses until the terminal record or the end, and sees to it that nothing is left running.
+func (r *runner) follow(ctx context.Context, a *attempt, t *turn.Turn) (verdict, error) {
+	done := make(chan struct{})
+	watched := make(chan struct{})
+	go func() { defer close(watched); r.watch(ctx, t, done) }()
+	result, err := a.provider.Converse(ctx, newConn(ctx, t, a.agent.Limits), a.request, discard)
+	if err == nil && result.Terminal {
+		err = t.End(ctx)
+	}
+	var exit turn.Exit
+	if err == nil {
+		exit, err = t.Wait(ctx)
+	}
+	close(done)
+	<-watched
+	if err != nil {
+		return verdict{}, err
+	}
+	if exit.Reason == turn.ShimLost {
+		if err := turn.Reap(ctx, filepath.Join(r.dir, "run")); err != nil {
+			r.e.cfg.Log.Error("cannot clear up after a lost shim", "turn", r.turn, "error", err)
+		}
+	}
+	return r.judge(a, t, result, exit), nil
+}
+
+func discard(agentcli.Event) error { return nil }
+
+// watch passes cancellation to the process until the turn is over.
+func (r *runner) watch(ctx context.Context, t *turn.Turn, done <-chan struct{}) {
+	select {
+	case <-r.cancelled:
+	case <-r.abandoned:
+	case <-done:
+		return
+	case <-ctx.Done():
+		return
+	}
+	if err := t.Cancel(ctx); err != nil && ctx.Err() == nil {
+		r.e.cfg.Log.Warn("cannot cancel a turn", "turn", r.turn, "error", err)
+	}
+}
+
+// judge turns what the stream and the process said into the one outcome. A terminal record decides, whatever the
+// process did afterwards; without one there is no success.
+func (r *runner) judge(a *attempt, t *turn.Turn, result agentcli.Result, exit turn.Exit) verdict {
+	v := verdict{outcome: result.Outcome, class: result.Class, detail: result.Detail, result: result}
+	if result.Terminal {
+		return v
+	}
+	switch exit.Reason {
+	case turn.Cancelled:
+		v.outcome, v.class, v.detail = substrat.Cancelled, substrat.ClassCancelled, "the turn was stopped"
+	case turn.Wall:
+		v.outcome, v.class, v.detail = substrat.TimedOut, substrat.ClassTimeout, "the turn took longer than it may"
+	case turn.Silence:
+		v.outcome, v.class, v.detail = substrat.TimedOut, substrat.ClassSilence, "the agent printed nothing for longer than it may"
+	case turn.ShimLost:
+		v.outcome, v.class, v.detail = substrat.Interrupted, substrat.ClassInterrupted, "the turn was cut off"
+	case turn.StartFailed:
+		v.outcome, v.class, v.detail = substrat.FailedTurn, substrat.ClassNotInstalled, exit.Err
+		if a.agent.Sandbox == substrat.Bubblewrap {
+			v.class = substrat.ClassSandbox
+		}
+	default:
+		v.outcome = substrat.FailedTurn
+		v.class, v.detail = a.provider.Diagnose(a.request, result, agentcli.Exit{
+			Code: exit.Code, Signal: exit.Signal, Stderr: t.StderrTail(), Stdout: noiseTail(filepath.Join(r.dir, "run", "stdout")),
+		})
+	}
+	return v
+}
+
+// textMost bounds what a turn's text takes in the journal; the whole is in the spool.
+const textMost = 1 << 20
+
+// record makes the outcome durable. An agent that was terminated meanwhile has its outcome already. It answers false
+// when the journal had no room: the process is gone, its end is on disk, and the next runner of this turn records it.
+func (r *runner) record(ctx context.Context, v verdict) bool {
+	_, err := r.e.Do(ctx, r.team, team.Meta{}, team.End{
+		Agent: r.agent, Turn: r.turn, Outcome: v.outcome, Class: v.class, Detail: clip(v.detail, 4000), Text: clip(v.result.Text, textMost),
+		Usage: v.result.Usage, ToolCalls: v.result.ToolCalls, Files: v.result.Files[:min(len(v.result.Files), 50)],
+	})
+	if err == nil {
+		return true
+	}
+	switch substrat.CodeOf(err) {
+	case substrat.CodeConflict, substrat.CodeNotFound, substrat.CodeTerminated:
+		return true
+	}
+	if ctx.Err() == nil {
+		r.e.cfg.Log.Error("cannot record a turn's outcome", "turn", r.turn, "error", err)
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+		}
+	}
+	return false
+}

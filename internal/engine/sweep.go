@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"substrat.dev/substrat/internal/turn"
+)
+
+// sweep goes through the turn directories a dead daemon left. Open turns keep what they use and get a runner in the
+// first pass. Of a turn that is not open nothing may live: its outcome is recorded, or it was terminated.
+func (e *Engine) sweep(ctx context.Context) {
+	open := map[string]bool{}
+	for _, o := range e.openTurns() {
+		open[o.turn] = true
+		e.adoptDirs(e.turnDir(o.turn))
+	}
+	entries, err := os.ReadDir(filepath.Join(e.cfg.Home, "turns"))
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		dir := e.turnDir(entry.Name())
+		if open[entry.Name()] || !unfinished(dir) {
+			continue
+		}
+		e.adoptDirs(dir)
+		e.wg.Go(func() {
+			for _, sub := range []string{"session", "run"} {
+				e.endStray(ctx, filepath.Join(dir, sub))
+			}
+			tidy(dir)
+			e.releaseDirs(dir)
+		})
+	}
+}
+
+// unfinished reports whether a turn directory was not tidied. The token is the first thing in it and the last to go.
+func unfinished(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, "token"))
+	return err == nil
+}
+
+// endStray ends the process of a shim directory, if one lives.
+func (e *Engine) endStray(ctx context.Context, dir string) {
+	if _, err := os.Lstat(dir); err != nil {
+		return
+	}
+	t, err := turn.Attach(ctx, dir)
+	if err != nil {
+		e.cfg.Log.Error("cannot look at an old turn", "dir", dir, "error", err)
+		return
+	}
+	defer t.Close()
+	if t.Alive() {
+		err = t.Cancel(ctx)
+	}
+	exit, waitErr := t.Wait(ctx)
+	if err != nil || waitErr != nil || exit.Reason == turn.ShimLost {
+		if err := turn.Reap(ctx, dir); err != nil && ctx.Err() == nil {
+			e.cfg.Log.Error("cannot clear up after an old turn", "dir", dir, "error", err)
+		}
+	}
+}
+
+// tidy removes what an ended turn no longer needs. What it printed stays: it is the agent's history.
+func (r *runner) tidy() {
+	tidy(r.dir)
+	r.e.releaseDirs(r.dir)
+}
+
+func tidy(dir string) {
+	for _, sub := range []string{"sock", "config", "session", "run/spec.json", "run/stdin", madeFile, "token"} {
+		_ = os.RemoveAll(filepath.Join(dir, sub))
+	}
+}
