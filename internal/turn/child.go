@@ -99,9 +99,16 @@ func (c *child) describe(st *status) {
 	}
 }
 
-// sandbox is what bwrap reports on --json-status-fd, as recorded from bubblewrap 0.8.0:
+// bwrapReport is one object of bwrap's --json-status-fd, as recorded from bubblewrap 0.8.0:
 // {"child-pid": 7969, …, "pid-namespace": 4026532181, …} at first, {"exit-code": 3} at the end, the latter only if the
 // command was run.
+type bwrapReport struct {
+	Child        int    `json:"child-pid"`
+	PidNamespace uint64 `json:"pid-namespace"`
+	ExitCode     *int   `json:"exit-code"`
+}
+
+// sandbox is what bwrap has reported.
 type sandbox struct {
 	known chan struct{} // closed when init is set or will never be
 	over  chan struct{} // closed when ran is final
@@ -116,11 +123,7 @@ func (s *sandbox) read(from *os.File) {
 	defer from.Close()
 	docs, known := json.NewDecoder(from), false
 	for {
-		var doc struct {
-			Child        int    `json:"child-pid"`
-			PidNamespace uint64 `json:"pid-namespace"`
-			ExitCode     *int   `json:"exit-code"`
-		}
+		var doc bwrapReport
 		if err := docs.Decode(&doc); err != nil {
 			break
 		}

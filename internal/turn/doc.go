@@ -11,8 +11,9 @@
 // was killed.
 //
 // Files of the directory (0700, files 0600): lock (the turn's id; flock'ed while the shim lives), ctl (unix socket,
-// one JSON message per line, versioned), spec.json and stdin (removed once read, they may hold secrets), stdout (the raw
-// bytes in order, capped as [Limits] say), stderr, status.json (pids, with what proves them), exit.json, shim.log.
+// one JSON message per line, versioned), stdout (the raw bytes in order, capped as [Limits] say), stderr, status.json
+// (pids, with what proves them), exit.json, shim.log. What to run, with its environment and prompt, goes to the shim over
+// a socket and is never on disk, because it may hold secrets.
 //
 // The package knows nothing of providers, sandboxes (beyond how bwrap reports its inner processes) or the journal, and
 // never interprets what a process prints.

@@ -16,8 +16,6 @@ import (
 const (
 	lockName   = "lock"
 	ctlName    = "ctl"
-	specName   = "spec.json"
-	stdinName  = "stdin"
 	stdoutName = "stdout"
 	stderrName = "stderr"
 	statusName = "status.json"

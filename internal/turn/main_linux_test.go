@@ -27,10 +27,10 @@ func TestMain(m *testing.M) {
 		switch os.Args[1] {
 		case ShimCommand:
 			churnIfAsked(os.Args[2])
-			os.Exit(ShimMain(os.Args[2]))
+			exitNow(ShimMain(os.Args[2]))
 		case "agent":
 			agent(os.Args[2])
-			os.Exit(0)
+			exitNow(0)
 		case "daemon":
 			daemon(os.Args[2], os.Args[3])
 		}
@@ -55,7 +55,7 @@ func agent(mode string) {
 	fmt.Print(initLine)
 	switch mode {
 	case "exit":
-		os.Exit(n)
+		exitNow(n)
 	case "flood":
 		fill(os.Stdout, n, "{\"type\":\"thinking\",\"text\":\"", "\"}\n")
 	case "bigline":
@@ -67,7 +67,7 @@ func agent(mode string) {
 		fmt.Fprint(os.Stderr, "the last words")
 	case "partial":
 		fmt.Print(`{"type":"assis`)
-		os.Exit(0)
+		exitNow(0)
 	case "hang":
 		hang()
 	case "stubborn":
@@ -80,7 +80,7 @@ func agent(mode string) {
 		fmt.Print("ready\n")
 		<-c
 		fmt.Print("interrupted\n")
-		os.Exit(3)
+		exitNow(3)
 	case "terminable":
 		signal.Ignore(unix.SIGINT)
 		c := make(chan os.Signal, 1)
@@ -88,7 +88,7 @@ func agent(mode string) {
 		fmt.Print("ready\n")
 		<-c
 		fmt.Print("terminated\n")
-		os.Exit(4)
+		exitNow(4)
 	case "forktree":
 		for range 3 {
 			orphan(nil)
@@ -106,7 +106,7 @@ func agent(mode string) {
 			unix.Close(fd)
 		}
 		time.Sleep(time.Duration(n) * time.Millisecond)
-		os.Exit(5)
+		exitNow(5)
 	case "echo":
 		in := bufio.NewScanner(os.Stdin)
 		in.Buffer(nil, 64<<20)
@@ -171,8 +171,11 @@ func daemon(dir, mode string) {
 	spec := Spec{ID: filepath.Base(filepath.Dir(dir)), Argv: []string{exe, "agent", mode}, Env: os.Environ(), KeepStdin: true}
 	if _, err := Start(context.Background(), exe, dir, spec); err != nil {
 		fmt.Println("failed:", err)
-		os.Exit(1)
+		exitNow(1)
 	}
 	fmt.Println("started")
 	hang()
 }
+
+// exitNow ends the process without the second that the race detector would wait; what it finds, it prints at once.
+func exitNow(code int) { _, _, _ = unix.RawSyscall(unix.SYS_EXIT_GROUP, uintptr(code), 0, 0) }

@@ -17,7 +17,7 @@ const stderrTail = 64 << 10
 type Reader struct {
 	t      *Turn
 	ctx    context.Context
-	file   *os.File // opened at the first read: a turn found in its first moment has none yet
+	file   *os.File // opened when it is there: the shim makes it at the first output
 	offset int64
 }
 

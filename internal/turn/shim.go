@@ -2,12 +2,13 @@ package turn
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime"
+	"sync"
 	"syscall"
 	"time"
 
@@ -28,10 +29,14 @@ import (
 // process. ShimMain locks its goroutine to its thread and starts the process from there, so the thread lives as long as
 // the shim; on the main thread that holds whatever the Go runtime does.
 //
-// It works only as [Start] runs it, with the lock, the socket and the first connection inherited; otherwise it returns 2.
-func ShimMain(dir string) int {
+// The argument is for people who list processes: the turn's directory, or "spare" where there was none yet. The turn itself
+// comes over an inherited socket, with the lock. Without that socket ShimMain returns 2.
+func ShimMain(label string) int {
 	runtime.LockOSThread()
-	s, err := newShim(dir)
+	s, err := newShim(label == spareLabel)
+	if errors.Is(err, errNoTurn) {
+		return 0
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "substrat shim: this command is started by the daemon only:", err)
 		return 2
@@ -45,7 +50,8 @@ type shim struct {
 	dir    string
 	spec   Spec
 	hub    *hub
-	lock   *os.File // held, never used
+	lock   int // held, never used
+	stop   <-chan os.Signal
 	status status
 	clock  *clock
 
@@ -56,42 +62,71 @@ type shim struct {
 	problems
 }
 
-// newShim takes over what Start left.
-func newShim(dir string) (*shim, error) {
-	if err := closeOnExec(fdControl); err != nil {
+// newShim waits for a turn and takes over what comes with it.
+func newShim(spare bool) (*shim, error) {
+	if err := checkSocket(fdControl); err != nil {
 		return nil, err
 	}
-	first, err := net.FileConn(os.NewFile(fdControl, "ctl"))
+	if spare {
+		warmUp()
+	}
+	// Handled, not ignored: what is ignored here would be ignored by the agent too.
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
+	j, fds, err := receive()
+	if err != nil {
+		return nil, err
+	}
+	if err := replaceFD(fds[2], 2); err != nil {
+		return nil, fmt.Errorf("cannot use the log: %w", err)
+	}
+	if err := closeAllOnExec(fdControl); err != nil {
+		return nil, err
+	}
+	first, err := net.FileConn(os.NewFile(fdControl, ctlName))
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the first connection: %w", err)
 	}
-	l, err := net.FileListener(os.NewFile(fdListener, "listener"))
+	l, err := net.FileListener(os.NewFile(uintptr(fds[1]), ctlName))
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the socket: %w", err)
 	}
 	if u, ok := l.(*net.UnixListener); ok {
 		u.SetUnlinkOnClose(false)
 	}
-	s := &shim{dir: dir, hub: newHub(), lock: os.NewFile(fdLock, lockName)}
+	s := &shim{dir: j.Dir, spec: j.Spec, hub: newHub(), lock: fds[0], stop: stop}
+	s.spec.Stdin, s.spec.Limits = j.Stdin, j.Spec.Limits.withDefaults()
 	s.hub.add(first)
 	s.hub.serve(l)
 	return s, nil
 }
 
+// warmUp has the work done that is the same for every turn: the first use of each type by encoding/json, and the threads
+// that the shim's goroutines will want.
+func warmUp() {
+	for _, v := range []any{&job{}, &status{}, &Exit{}, &message{}, &bwrapReport{}} {
+		if data, err := json.Marshal(v); err == nil {
+			_ = json.Unmarshal(data, v)
+		}
+	}
+	var threads sync.WaitGroup
+	for range 4 {
+		threads.Go(func() { _, _ = unix.Poll(nil, 1) })
+	}
+	threads.Wait()
+}
+
 // run is the whole turn.
 func (s *shim) run() {
-	stop := make(chan os.Signal, 1)
-	// Handled, not ignored: what is ignored here would be ignored by the agent too.
-	signal.Notify(stop, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
 	started := time.Now()
 	s.clock = &clock{start: started}
-	s.status = status{V: protocol, StartedAt: started.UTC()}
+	s.status = status{V: protocol, ID: s.spec.ID, Sandboxed: s.spec.Sandboxed, StartedAt: started.UTC()}
 	exit := Exit{Reason: StartFailed, Code: -1}
 	if err := s.start(); err != nil {
 		exit.Err = err.Error()
 	} else {
 		s.hub.tell(evStarted)
-		exit = s.supervise(stop)
+		exit = s.supervise()
 	}
 	s.end(exit)
 }
@@ -109,32 +144,6 @@ func (s *shim) end(exit Exit) {
 	s.hub.close()
 }
 
-// readSpec reads what to run and removes it from disk: the environment and the prompt may hold secrets.
-func (s *shim) readSpec() error {
-	data, err := take(filepath.Join(s.dir, specName))
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(data, &s.spec); err != nil {
-		return fmt.Errorf("cannot read %s: %w", specName, err)
-	}
-	s.spec.Stdin, err = take(filepath.Join(s.dir, stdinName))
-	if err != nil && !os.IsNotExist(err) {
-		return err
-	}
-	s.spec.Limits = s.spec.Limits.withDefaults()
-	s.status.ID, s.status.Sandboxed = s.spec.ID, s.spec.Sandboxed
-	return nil
-}
-
-func take(path string) ([]byte, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	return data, os.Remove(path)
-}
-
 // problems collects what went wrong in the supervision, for Exit.Err.
 type problems struct{ first string }
 
@@ -146,12 +155,10 @@ func (p *problems) note(what string, err error) {
 
 func (p *problems) text() string { return p.first }
 
-// closeOnExec checks that fd is a socket, as Start leaves one, and keeps every descriptor from the agent: what started
-// the daemon may have left some open.
-func closeOnExec(fd int) error {
+func checkSocket(fd int) error {
 	var st syscall.Stat_t
 	if err := syscall.Fstat(fd, &st); err != nil || st.Mode&syscall.S_IFMT != syscall.S_IFSOCK {
 		return fmt.Errorf("descriptor %d is not a socket", fd)
 	}
-	return closeAllOnExec(fd)
+	return nil
 }

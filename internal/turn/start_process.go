@@ -20,18 +20,7 @@ type pipes struct {
 
 // start starts the process and what follows it.
 func (s *shim) start() error {
-	if err := s.readSpec(); err != nil {
-		return err
-	}
 	s.note("cannot adopt orphans", adoptOrphans())
-	stdout, err := newSpool(s.dir, stdoutName, s.spec.Limits.OutputBytes, outputTail, overflowMarker)
-	if err != nil {
-		return err
-	}
-	stderr, err := newSpool(s.dir, stderrName, s.spec.Limits.StderrBytes, stderrTail, stderrMarker)
-	if err != nil {
-		return err
-	}
 	p, err := openPipes(s.spec)
 	if err != nil {
 		return err
@@ -47,6 +36,8 @@ func (s *shim) start() error {
 	}
 	s.child.follow(pid, p.status)
 	s.child.stdin = newFeederOrNone(p.in, s.spec)
+	stdout := newSpool(s.dir, stdoutName, s.spec.Limits.OutputBytes, outputTail, overflowMarker)
+	stderr := newSpool(s.dir, stderrName, s.spec.Limits.StderrBytes, stderrTail, stderrMarker)
 	s.stdout = &pump{from: p.out, to: stdout, clock: s.clock, grew: func() { s.hub.tell(evGrew) }, done: make(chan struct{})}
 	s.stderr = &pump{from: p.err, to: stderr, clock: s.clock, grew: func() {}, done: make(chan struct{})}
 	go s.stdout.run(256 << 10)
@@ -125,12 +116,26 @@ func workDir(spec Spec) string {
 
 const outputTail = 1 << 20
 
-func newSpool(dir, name string, limit int64, tail int, marker func(int64) []byte) (*spool, error) {
-	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("cannot make the turn's %s: %w", name, err)
+func newSpool(dir, name string, limit int64, tail int, marker func(int64) []byte) *spool {
+	return &spool{w: &lazyFile{path: filepath.Join(dir, name)}, limit: limit, tail: ring{size: tail}, marker: marker}
+}
+
+// lazyFile is made at the first write, which is while the agent initialises.
+type lazyFile struct {
+	path string
+	file *os.File
+}
+
+// Write implements io.Writer.
+func (l *lazyFile) Write(p []byte) (int, error) {
+	if l.file == nil {
+		f, err := os.OpenFile(l.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+		if err != nil {
+			return 0, err
+		}
+		l.file = f
 	}
-	return &spool{w: f, limit: limit, tail: ring{size: tail}, marker: marker}, nil
+	return l.file.Write(p)
 }
 
 func overflowMarker(n int64) []byte {

@@ -18,7 +18,7 @@ const (
 )
 
 // supervise follows the process to its end and sees that nothing of it is left.
-func (s *shim) supervise(stop <-chan os.Signal) Exit {
+func (s *shim) supervise() Exit {
 	s.ladder = newLadder(s.spec.Limits, &s.child)
 	defer s.ladder.stop()
 	wall, silence := optionalTimer(s.spec.Limits.Wall), optionalTimer(s.spec.Limits.Silence)
@@ -47,7 +47,7 @@ func (s *shim) supervise(stop <-chan os.Signal) Exit {
 			} else {
 				s.ladder.begin(Silence)
 			}
-		case sig := <-stop:
+		case sig := <-s.stop:
 			if sig == unix.SIGTERM {
 				s.note("stopped", errors.New("the shim got SIGTERM"))
 				s.ladder.begin(Cancelled)
@@ -133,7 +133,7 @@ func (s *shim) startProblem() string {
 	text := make([]byte, 4<<10)
 	f, err := os.Open(filepath.Join(s.dir, stderrName))
 	if err != nil {
-		return "cannot start the sandbox: " + err.Error()
+		return "cannot start the sandbox: it ended without a word"
 	}
 	defer f.Close()
 	n, _ := f.Read(text)

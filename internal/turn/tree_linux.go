@@ -26,6 +26,8 @@ func pipe() (r, w int, err error) {
 	return p[0], p[1], nil
 }
 
+func replaceFD(from, to int) error { return unix.Dup3(from, to, 0) }
+
 func closeAllOnExec(from int) error {
 	err := unix.CloseRange(uint(from), math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
 	if err == nil {

@@ -29,6 +29,8 @@ func pipe() (r, w int, err error) {
 	return p[0], p[1], nil
 }
 
+func replaceFD(from, to int) error { return unix.Dup2(from, to) }
+
 // closeAllOnExec covers what a daemon may have open; there is no list to ask for.
 func closeAllOnExec(from int) error {
 	for fd := from; fd < 256; fd++ {

@@ -20,9 +20,6 @@ func TestPlainTurn(t *testing.T) {
 		if diff := cmp.Diff(want, exit); diff != "" {
 			t.Errorf("exit (-want +got):\n%s", diff)
 		}
-		if r.file(specName) != "" || r.file(stdinName) != "" {
-			t.Error("the spec, with its secrets, is still on disk")
-		}
 	})
 }
 
