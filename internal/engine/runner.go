@@ -78,8 +78,12 @@ func (r *runner) run(ctx context.Context) {
 	log.Info("turn ended", "outcome", v.outcome, "class", v.class)
 }
 
-// classOf classes an error of our own making.
+// classOf classes what kept a turn from running: the provider's own word, or an error of ours.
 func classOf(err error) substrat.FailureClass {
+	var classed interface{ FailureClass() substrat.FailureClass }
+	if errors.As(err, &classed) {
+		return classed.FailureClass()
+	}
 	switch substrat.CodeOf(err) {
 	case substrat.CodeNotInstalled:
 		return substrat.ClassNotInstalled

@@ -80,7 +80,7 @@ func (r *runner) awaitSession(ctx context.Context, t *turn.Turn) ([]byte, agentc
 		return nil, agentcli.Exit{}, err
 	}
 	if exit.Reason == turn.ShimLost {
-		if err := turn.Reap(ctx, t.Dir()); err != nil {
+		if err := turn.Reap(ctx, filepath.Join(r.dir, "session")); err != nil {
 			return nil, agentcli.Exit{}, err
 		}
 	}

@@ -1,0 +1,77 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"substrat.dev/substrat"
+	"substrat.dev/substrat/internal/sock"
+)
+
+// connsMost is how many connections one turn may have: a CLI starts a relay for each of its runs, and some start several.
+const connsMost = 16
+
+// Listener is an agent's own socket, for one turn.
+type Listener struct {
+	l      net.Listener
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+// Listen opens dir/agent.sock for one caller. The directory must exist; a stale socket in it is replaced.
+func Listen(dir string, caller Caller, host Host, log *slog.Logger) (*Listener, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, substrat.Errorf(substrat.CodeStorage, "cannot make the directory of the agent's socket: %v", err)
+	}
+	l, err := sock.Listen(filepath.Join(dir, "agent.sock"))
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	out := &Listener{l: l, cancel: cancel}
+	out.wg.Go(func() { out.accept(ctx, caller, host, log) })
+	return out, nil
+}
+
+// accept serves connections until the listener closes. More than there may be at once wait.
+func (l *Listener) accept(ctx context.Context, caller Caller, host Host, log *slog.Logger) {
+	slots := make(chan struct{}, connsMost)
+	for {
+		conn, err := l.l.Accept()
+		if err != nil {
+			return
+		}
+		if uid, err := sock.PeerUID(conn); err != nil || uid != os.Geteuid() {
+			log.Warn("refused a connection to an agent's socket", "agent", caller.Name, "uid", uid, "error", err)
+			_ = conn.Close()
+			continue
+		}
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			_ = conn.Close()
+			return
+		}
+		l.wg.Go(func() {
+			defer func() { <-slots }()
+			err := Serve(ctx, host, caller, conn)
+			if err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
+				log.Debug("an agent's connection ended", "agent", caller.Name, "error", err)
+			}
+		})
+	}
+}
+
+// Close ends every connection and waits for them. The socket is removed.
+func (l *Listener) Close() error {
+	l.cancel()
+	err := l.l.Close()
+	l.wg.Wait()
+	return err
+}
