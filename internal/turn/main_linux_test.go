@@ -113,14 +113,6 @@ func agent(mode string) {
 		for in.Scan() {
 			fmt.Printf("got %d %.20s\n", len(in.Text()), in.Text())
 		}
-	case "fds":
-		entries, _ := os.ReadDir("/proc/self/fd")
-		for _, e := range entries {
-			target, err := os.Readlink("/proc/self/fd/" + e.Name())
-			if err == nil && !strings.HasPrefix(target, "anon_inode:") && !strings.HasSuffix(target, "/fd") {
-				fmt.Printf("fd %s\n", e.Name())
-			}
-		}
 	case "env":
 		fmt.Println(strings.Join(os.Environ(), "\n"))
 	case "pwd":
@@ -168,7 +160,10 @@ func daemon(dir, mode string) {
 	if err != nil {
 		panic(err)
 	}
-	spec := Spec{ID: filepath.Base(filepath.Dir(dir)), Argv: []string{exe, "agent", mode}, Env: os.Environ(), KeepStdin: true}
+	var sandboxed bool
+	mode, sandboxed = strings.CutPrefix(mode, "sandboxed/")
+	r := rig{sandboxed: sandboxed}
+	spec := Spec{ID: filepath.Base(filepath.Dir(dir)), Argv: r.argv(exe, "agent", mode), Env: os.Environ(), KeepStdin: true, Sandboxed: sandboxed}
 	if _, err := Start(context.Background(), exe, dir, spec); err != nil {
 		fmt.Println("failed:", err)
 		exitNow(1)

@@ -10,11 +10,13 @@ const quietFlushes = 16
 // It belongs to one goroutine.
 //
 // The file is the stream minus whole stretches; each is replaced by one marker on a line of its own, and what follows a
-// marker begins with a whole line.
+// marker begins with a whole line, unless bytes is set.
 type spool struct {
 	w     io.Writer
 	limit int64
 	tail  ring
+	// bytes says that what follows a marker may begin inside a line: text for people, not records.
+	bytes bool
 	// marker gives the line, with its line end, that stands for n dropped bytes.
 	marker func(n int64) []byte
 
@@ -73,7 +75,7 @@ func (s *spool) waiting() bool {
 // flush appends the whole lines of the tail; at the end, all that is left of it behind the beginning of a line.
 func (s *spool) flush(final bool) {
 	begin, end := 0, len(s.tail.buf)
-	if s.gap > 0 {
+	if s.gap > 0 && !s.bytes {
 		begin = s.tail.firstLine()
 	}
 	if final {

@@ -38,6 +38,7 @@ func (s *shim) start() error {
 	s.child.stdin = newFeederOrNone(p.in, s.spec)
 	stdout := newSpool(s.dir, stdoutName, s.spec.Limits.OutputBytes, outputTail, overflowMarker)
 	stderr := newSpool(s.dir, stderrName, s.spec.Limits.StderrBytes, stderrTail, stderrMarker)
+	stderr.bytes = true
 	s.stdout = &pump{from: p.out, to: stdout, clock: s.clock, grew: func() { s.hub.tell(evGrew) }, done: make(chan struct{})}
 	s.stderr = &pump{from: p.err, to: stderr, clock: s.clock, grew: func() {}, done: make(chan struct{})}
 	go s.stdout.run(256 << 10)
