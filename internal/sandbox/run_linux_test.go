@@ -111,6 +111,9 @@ func TestHostFilesAreHidden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if within(ws, userHome) {
+			userHome = "" // seen as the empty way to the workspace
+		}
 		out := u.sh(t, Profile{Workspace: ws}, `for p in `+secret+` `+userHome+` /root /home /var/lib /var/log /etc/shadow /etc/ssh /etc/resolv.conf /sys /boot; do
 			[ -e "$p" ] && echo "sees $p"; done; ls -A /run; ls /tmp | wc -l; touch /x /usr/x /etc/x 2>&1 | grep -c "Read-only"; touch /tmp/a /run/a /var/tmp/a && echo tmp`)
 		if want := "1\n3\ntmp"; out != want {

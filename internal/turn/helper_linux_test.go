@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 var testID atomic.Int64
@@ -69,7 +71,19 @@ func newRig(t *testing.T, sandboxed bool) rig {
 		t.Skip("bwrap is not installed")
 	}
 	id := fmt.Sprintf("test-%d-%d", os.Getpid(), testID.Add(1))
-	return rig{t: t, dir: filepath.Join(t.TempDir(), id, "turn"), id: id, sandboxed: sandboxed}
+	r := rig{t: t, dir: filepath.Join(t.TempDir(), id, "turn"), id: id, sandboxed: sandboxed}
+	t.Cleanup(r.killSurvivors)
+	return r
+}
+
+// killSurvivors keeps a test that fails from leaving processes on the machine.
+func (r rig) killSurvivors() {
+	for again := true; again; {
+		again = false
+		for _, pid := range r.living() {
+			again = signalProcess(identify(pid), unix.SIGKILL) || again
+		}
+	}
 }
 
 func (r rig) spec(mode string) Spec {
