@@ -74,6 +74,9 @@ func allEvents(t testing.TB, j journal.Journal, team string, page int) (all []su
 			return all
 		}
 		all = append(all, events...)
+		if last := events[len(events)-1].Seq; last <= after {
+			t.Fatalf("events after %d end at %d", after, last)
+		}
 		after = events[len(events)-1].Seq
 	}
 }
@@ -89,6 +92,9 @@ func allDocs(t testing.TB, j journal.Journal, q journal.Query) (all []journal.Do
 		all = append(all, docs...)
 		if next == "" {
 			return all
+		}
+		if len(docs) == 0 || len(all) > 100_000 {
+			t.Fatalf("docs %+v: the pages do not come to an end", q)
 		}
 		q.After = next
 	}

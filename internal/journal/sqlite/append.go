@@ -107,9 +107,9 @@ func (w *writer) claim(ctx context.Context, b *journal.Batch, seq int64) (team i
 		}
 		return 0, nil
 	case b.Expect == 0:
-		err = w.newTeam.QueryRowContext(ctx, b.Team, n, seq+n).Scan(&team)
+		err = w.newTeam.QueryRowContext(ctx, b.Team, n, seq+1).Scan(&team)
 	default:
-		err = w.moveTeam.QueryRowContext(ctx, b.Team, b.Expect+n, seq+n, b.Expect).Scan(&team)
+		err = w.moveTeam.QueryRowContext(ctx, b.Team, b.Expect+n, seq+1, b.Expect).Scan(&team)
 	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, w.behind(ctx, b)

@@ -149,40 +149,47 @@ func load(b *testing.B, j *sqlite.Journal) (snapshots, events int) {
 	return snapshots, events
 }
 
-// BenchmarkLoad recovers 10,000 teams with 1,000,000 events: all covered; two old events uncovered besides; 20,000 new
-// ones; and nothing covered, which is the full scan.
+// BenchmarkLoad recovers 10,000 teams with 1,000,000 events: nothing covered, which is the full scan; all covered; all but
+// one at the very beginning of the log; and 20,000 more at its end.
 func BenchmarkLoad(b *testing.B) {
 	const teams, per = 10_000, 100
 	j := openB(b, filepath.Join(b.TempDir(), "journal.db"))
+	if _, _, err := j.Append(b.Context(), []journal.Batch{batchOf("old", 0, 2)}); err != nil {
+		b.Fatal(err)
+	}
 	fill(b, j, teams, per, 20)
-	measure := func(name string, wantSnapshots, wantEvents int) {
+	measure := func(name string, snapshots, events int) {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if s, e := load(b, j); s != wantSnapshots || e != wantEvents {
-					b.Fatalf("loaded %d snapshots and %d events, want %d and %d", s, e, wantSnapshots, wantEvents)
+				if s, e := load(b, j); s != snapshots || e != events {
+					b.Fatalf("loaded %d snapshots and %d events, want %d and %d", s, e, snapshots, events)
 				}
 			}
 		})
 	}
-	measure("nothing covered", 0, teams*per)
+	measure("nothing covered", 0, teams*per+2)
 	b.Run("events in pages of 1000", func(b *testing.B) {
 		for b.Loop() {
 			pages(b, j, teams*per)
 		}
 	})
 	cover(b, j, teams, per)
-	measure("all covered", teams, 0)
-	fill20k := func() {
-		var batches []journal.Batch
-		for t := range teams {
-			batches = append(batches, batchOf(fmt.Sprintf("team-%05d", t), per, 2))
-		}
-		if _, _, err := j.Append(b.Context(), batches); err != nil {
-			b.Fatal(err)
-		}
+	if err := j.SaveSnapshots(b.Context(), []journal.Snapshot{{Team: "old", TeamSeq: 1}}); err != nil {
+		b.Fatal(err)
 	}
-	fill20k()
-	measure("20000 uncovered", teams, 2*teams)
+	measure("all but an old one covered", teams+1, 1)
+	if err := j.SaveSnapshots(b.Context(), []journal.Snapshot{{Team: "old", TeamSeq: 2}}); err != nil {
+		b.Fatal(err)
+	}
+	measure("all covered", teams+1, 0)
+	var more []journal.Batch
+	for t := range teams {
+		more = append(more, batchOf(fmt.Sprintf("team-%05d", t), per, 2))
+	}
+	if _, _, err := j.Append(b.Context(), more); err != nil {
+		b.Fatal(err)
+	}
+	measure("20000 uncovered", teams+1, 2*teams)
 }
 
 func pages(b *testing.B, j *sqlite.Journal, want int) {

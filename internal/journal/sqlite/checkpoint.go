@@ -10,7 +10,8 @@ import (
 
 // What a write adds to the WAL, roughly: the pages that every commit touches, and what a row takes beside its payload.
 const (
-	pagesPerCommit = 4 * 4096
+	pageSize       = 4096
+	pagesPerCommit = 4 * pageSize
 	rowWeight      = 256
 )
 
@@ -75,22 +76,25 @@ func (j *Journal) awaitQuiet() bool {
 		case <-j.stop:
 			return false
 		case <-large:
-			j.foldBusy()
+			j.fold()
 			large = nil // a reader may stand in the way: not again before the next tick
 		case <-tick.C:
 			large = j.wal.large
 			if j.wal.bytes.Load() == seen {
-				j.checkpoint()
+				j.fold()
 			}
 		}
 	}
 	return true
 }
 
-// foldBusy folds the WAL to its end although there are writers: only then does it start over from its beginning. Most of
-// it is copied beside them, and their turn taken for the rest, which is little by then.
-func (j *Journal) foldBusy() {
-	j.checkpoint()
+// fold folds the WAL back beside the writers, and, if it is long by now, once more in their turn: a WAL starts over from
+// its beginning only when it is folded to its end and nobody has begun to write behind that. What is left for the second
+// time is little, so a writer waits for one fsync and not for the whole.
+func (j *Journal) fold() {
+	if j.checkpoint()*pageSize < j.opts.CheckpointBytes {
+		return
+	}
 	select {
 	case <-j.turn:
 	case <-j.stop:
@@ -100,20 +104,22 @@ func (j *Journal) foldBusy() {
 	j.checkpoint()
 }
 
-// checkpoint folds back what it can and lowers the gauge if that was all. A disk that is full, or a reader that stands in
-// the way, is no harm: the WAL keeps everything, and the next quiet moment tries again.
-func (j *Journal) checkpoint() {
+// checkpoint folds back what it can, lowers the gauge if that was all, and gives the length of the WAL in pages. A disk
+// that is full, or a reader that stands in the way, is no harm: the WAL keeps everything, and the next quiet moment
+// tries again.
+func (j *Journal) checkpoint() (frames int64) {
 	if j.fatal.Load() != nil {
-		return
+		return 0
 	}
 	before := j.wal.bytes.Load()
-	var busy, frames, folded int64
-	err := j.fold.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &frames, &folded)
+	var busy, folded int64
+	err := j.folder.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &frames, &folded)
 	if err != nil {
 		_ = j.classifyWrite("fold the write-ahead log back", err) // sticks if it is fatal
-		return
+		return 0
 	}
 	if busy == 0 && folded == frames {
 		j.wal.bytes.Add(-before)
 	}
+	return frames
 }

@@ -137,9 +137,6 @@ func TestFullDisk(t *testing.T) {
 			t.Fatalf("round %d: with room again: %v", round, err)
 		}
 		acked["team0"]++
-		if err := os.Truncate(filepath.Join(dir, "filler2"), 0); err != nil && !errors.Is(err, os.ErrNotExist) {
-			t.Fatal(err)
-		}
 		if err := unix.Mount("", dir, "", unix.MS_REMOUNT, fmt.Sprintf("size=%dk", 600+300*(round+1))); err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +155,7 @@ func TestTornTail(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
 	j := open(t, path, sqlite.Options{CheckpointIdle: time.Hour, CheckpointBytes: 1 << 40})
 	var synced []int64 // the size of the WAL after each append
-	for head := range int64(25) {
+	for head := range int64(5) {
 		if _, _, err := j.Append(t.Context(), twin("team0", head)); err != nil {
 			t.Fatal(err)
 		}
@@ -176,8 +173,12 @@ func TestTornTail(t *testing.T) {
 		for whole < int64(len(synced)) && synced[whole] <= size {
 			whole++
 		}
-		garbage := make([]byte, len(wal)-int(size))
-		for name, tail := range map[string][]byte{"cut": nil, "zeroed": garbage, "garbage": bytes.Repeat([]byte{0xa5}, len(garbage))} {
+		gone := len(wal) - int(size)
+		tails := map[string][]byte{"cut": nil}
+		if rng.IntN(4) == 0 {
+			tails["zeroed"], tails["garbage"] = make([]byte, gone), bytes.Repeat([]byte{0xa5}, gone)
+		}
+		for name, tail := range tails {
 			write(t, cut, db)
 			write(t, cut+"-wal", append(bytes.Clone(wal[:size]), tail...))
 			_ = os.Remove(cut + "-shm")

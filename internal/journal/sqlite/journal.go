@@ -5,8 +5,8 @@
 // decisions in one fsync hands them to one Append. It never retries a failed fsync, and never repairs: what is damaged
 // is refused and named.
 //
-// How the file is made, so that it can be read with the sqlite3 program: teams holds a number for every team, with its
-// newest event; events holds the log by seq; snapshots the folded state of a team and the event it stands at; docs the
+// How the file is made, so that it can be read with the sqlite3 program: teams holds a number for every team, and
+// where it ends; events holds the log by seq; snapshots the folded state of a team at one of its events; docs the
 // records for people; lease the one writer. Times are nanoseconds since 1970.
 package sqlite
 
@@ -46,16 +46,16 @@ type Journal struct {
 	// turn holds one token: who has it may use write.
 	turn  chan struct{}
 	write *writer
-	// read is the pool of readers. fold is the connection that checkpoints, so that writers need not.
-	read *sql.DB
-	fold *sql.DB
+	// read is the pool of readers. folder is the connection that checkpoints, so that writers need not.
+	read   *sql.DB
+	folder *sql.DB
 
 	// fatal is the error that ended this journal's life, see journal.ErrFatal.
 	fatal atomic.Pointer[error]
 
 	wal       walGauge
 	stop      chan struct{}
-	folder    sync.WaitGroup
+	folding   sync.WaitGroup
 	closeOnce sync.Once
 	closeErr  error
 }
@@ -109,7 +109,7 @@ func (j *Journal) Close() error {
 	j.closeOnce.Do(func() {
 		close(j.stop)
 		<-j.turn
-		j.folder.Wait()
+		j.folding.Wait()
 		j.closeErr = j.closeFiles()
 	})
 	return j.closeErr
@@ -121,7 +121,7 @@ func (j *Journal) closeFiles() error {
 		return nil
 	}
 	// The writer goes last, so that it is the last connection to the file, whose close removes the WAL.
-	if e := j.fold.Close(); err == nil {
+	if e := j.folder.Close(); err == nil {
 		err = e
 	}
 	if e := j.write.Close(); err == nil {

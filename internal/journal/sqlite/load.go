@@ -12,8 +12,8 @@ import (
 // uncovered is what the snapshots leave to be read.
 type uncovered struct {
 	teams map[int64]*tail // by number
-	// from is a lower bound of the Seq of the first such event, last the Seq of the last, count how many there are.
-	from, last, count int64
+	// from is the Seq of the first such event, count how many there are.
+	from, count int64
 }
 
 // tail is the end of one team's events: the next that Load must meet, and the last there is.
@@ -54,8 +54,8 @@ func (j *Journal) load(ctx context.Context, snapshot func(journal.Snapshot) erro
 }
 
 func loadSnapshots(ctx context.Context, tx *sql.Tx, give func(journal.Snapshot) error) (*uncovered, error) {
-	rows, err := tx.QueryContext(ctx, `SELECT t.id, t.name, t.head, t.last, coalesce(s.team_seq, 0), coalesce(s.seq, 0),
-		coalesce(s.sum, 0), s.data FROM teams t LEFT JOIN snapshots s ON s.team = t.id ORDER BY t.id`)
+	rows, err := tx.QueryContext(ctx, `SELECT t.id, t.name, t.head, t.first, coalesce(s.team_seq, 0), coalesce(s.sum, 0), s.data
+		 FROM teams t LEFT JOIN snapshots s ON s.team = t.id ORDER BY t.id`)
 	if err != nil {
 		return nil, err
 	}
@@ -63,15 +63,15 @@ func loadSnapshots(ctx context.Context, tx *sql.Tx, give func(journal.Snapshot) 
 	rest := &uncovered{teams: map[int64]*tail{}}
 	for rows.Next() {
 		var s journal.Snapshot
-		var id, head, last, seq int64
+		var id, head, first int64
 		var sum uint32
-		if err := rows.Scan(&id, &s.Team, &head, &last, &s.TeamSeq, &seq, &sum, &s.Data); err != nil {
+		if err := rows.Scan(&id, &s.Team, &head, &first, &s.TeamSeq, &sum, &s.Data); err != nil {
 			return nil, unreadable(err, "team number %d %q", id, s.Team)
 		}
 		if err := giveSnapshot(s, sum, give); err != nil {
 			return nil, err
 		}
-		rest.add(id, s, head, seq, last)
+		rest.add(id, s, head, first)
 	}
 	return rest, rows.Err()
 }
@@ -89,27 +89,29 @@ func giveSnapshot(s journal.Snapshot, sum uint32, give func(journal.Snapshot) er
 	return nil
 }
 
-func (u *uncovered) add(id int64, s journal.Snapshot, head, seq, last int64) {
+func (u *uncovered) add(id int64, s journal.Snapshot, head, first int64) {
 	if head <= s.TeamSeq {
 		return
 	}
 	u.teams[id] = &tail{team: s.Team, next: s.TeamSeq + 1, head: head}
-	if u.count == 0 || seq+1 < u.from {
-		u.from = seq + 1
+	if u.count == 0 || first < u.from {
+		u.from = first
 	}
-	u.last = max(u.last, last)
 	u.count += head - s.TeamSeq
 }
 
 // load reads the uncovered events. Where they lie close together one scan over that part of the log is cheapest; where a
 // few old ones would make that scan long, they are looked up team by team instead. So the cost follows their number.
 func (u *uncovered) load(ctx context.Context, tx *sql.Tx, give func(substrat.Event) error) error {
-	text := "SELECT " + numberedColumns + " FROM events e WHERE e.seq BETWEEN ? AND ? ORDER BY e.seq"
-	args := []any{u.from, u.last}
-	if u.last-u.from >= 4*u.count {
-		text = "SELECT " + numberedColumns + ` FROM events e WHERE e.seq IN (
-			SELECT o.seq FROM teams t LEFT JOIN snapshots s ON s.team = t.id CROSS JOIN events o
-			ON o.team = t.id AND o.seq > coalesce(s.seq, 0) WHERE t.head > coalesce(s.team_seq, 0)) ORDER BY e.seq`
+	var last int64
+	if err := tx.QueryRowContext(ctx, "SELECT coalesce(max(seq), 0) FROM events").Scan(&last); err != nil {
+		return err
+	}
+	text := "SELECT " + numberedColumns + " FROM events e WHERE e.seq >= ? ORDER BY e.seq"
+	args := []any{u.from}
+	if last-u.from >= 4*u.count {
+		text = "SELECT " + numberedColumns + ` FROM events e WHERE e.seq IN (SELECT o.seq FROM teams t
+			CROSS JOIN events o ON o.team = t.id AND o.seq >= t.first WHERE t.first > 0) ORDER BY e.seq`
 		args = nil
 	}
 	rows, err := tx.QueryContext(ctx, text, args...)

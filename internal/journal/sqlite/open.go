@@ -38,7 +38,7 @@ func Open(ctx context.Context, path string, opts Options) (*Journal, error) {
 		return nil, j.classifyOpen(err)
 	}
 	j.turn <- struct{}{}
-	j.folder.Go(j.foldWhenQuiet)
+	j.folding.Go(j.foldWhenQuiet)
 	return j, nil
 }
 
@@ -147,7 +147,7 @@ func (j *Journal) connect(ctx context.Context) (err error) {
 	}()
 	// The safety net behind foldWhenQuiet: at 64 Ki pages (256 MiB) the writer folds the WAL itself.
 	write := open(1, "_txlock=immediate", "_pragma=wal_autocheckpoint(65536)")
-	j.fold = open(1, "_pragma=wal_autocheckpoint(0)")
+	j.folder = open(1, "_pragma=wal_autocheckpoint(0)")
 	j.read = open(readers, "_pragma=query_only(1)")
 	if err != nil {
 		return err

@@ -15,10 +15,10 @@ const applicationID = 0x53627374
 // number of steps it has had. A released step is never changed: files in the field have had it as it was.
 var migrations = []string{
 	`CREATE TABLE teams (
-		id   INTEGER PRIMARY KEY,
-		name TEXT NOT NULL UNIQUE,
-		head INTEGER NOT NULL,  -- team_seq of its newest event
-		last INTEGER NOT NULL   -- seq of its newest event
+		id    INTEGER PRIMARY KEY,
+		name  TEXT NOT NULL UNIQUE,
+		head  INTEGER NOT NULL,  -- team_seq of its newest event
+		first INTEGER NOT NULL   -- seq of its first event that no snapshot covers, 0 if there is none
 	) STRICT;
 	CREATE TABLE events (
 		seq      INTEGER PRIMARY KEY,
@@ -36,7 +36,6 @@ var migrations = []string{
 	CREATE TABLE snapshots (
 		team     INTEGER PRIMARY KEY REFERENCES teams (id),
 		team_seq INTEGER NOT NULL,  -- the last event it covers
-		seq      INTEGER NOT NULL,  -- the seq of that event
 		sum      INTEGER NOT NULL,  -- journal.SnapshotChecksum
 		data     BLOB
 	) STRICT;

@@ -37,8 +37,8 @@ func (j *Journal) SaveSnapshots(ctx context.Context, snapshots []journal.Snapsho
 }
 
 func (w *writer) saveSnapshot(ctx context.Context, s journal.Snapshot) error {
-	var id, head, last, covered, seq int64
-	err := w.teamOf.QueryRowContext(ctx, s.Team).Scan(&id, &head, &last, &covered, &seq)
+	var id, head, covered, first int64
+	err := w.teamOf.QueryRowContext(ctx, s.Team).Scan(&id, &head, &covered)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
@@ -46,17 +46,18 @@ func (w *writer) saveSnapshot(ctx context.Context, s journal.Snapshot) error {
 		return substrat.Errorf(substrat.CodeConflict,
 			"cannot save a snapshot of team %s: it covers event %d, the journal holds %d", s.Team, s.TeamSeq, head)
 	}
-	switch {
-	case s.TeamSeq < covered:
+	if s.TeamSeq < covered {
 		return nil
-	case s.TeamSeq == head:
-		seq = last
-	case s.TeamSeq > covered:
-		// From the newest event backwards: a snapshot is rarely much behind its team.
-		if err := w.seqOf.QueryRowContext(ctx, id, seq, s.TeamSeq).Scan(&seq); err != nil {
+	}
+	if s.TeamSeq < head {
+		// Counted from the newest event backwards: a snapshot is rarely much behind its team.
+		if err := w.seqOf.QueryRowContext(ctx, id, head-s.TeamSeq-1).Scan(&first); err != nil {
 			return err
 		}
 	}
-	_, err = w.snapshot.ExecContext(ctx, id, s.TeamSeq, seq, int64(journal.SnapshotChecksum(s)), s.Data)
+	if _, err := w.setFirst.ExecContext(ctx, first, id); err != nil {
+		return err
+	}
+	_, err = w.snapshot.ExecContext(ctx, id, s.TeamSeq, int64(journal.SnapshotChecksum(s)), s.Data)
 	return err
 }

@@ -18,8 +18,13 @@ func (j *Journal) Verify(ctx context.Context) error {
 		return err
 	}
 	var found []error
-	for _, check := range []func(context.Context, *[]error) error{j.verifyFile, j.verifyEvents, j.verifyTeams} {
-		if err := check(ctx, &found); err != nil {
+	heads := map[string]int64{} // of each team, as far as its events go
+	for _, check := range []func() error{
+		func() error { return j.verifyFile(ctx, &found) },
+		func() error { return j.verifyEvents(ctx, &found, heads) },
+		func() error { return j.verifyTeams(ctx, &found, heads) },
+	} {
+		if err := check(); err != nil {
 			found = append(found, j.classify("verify the journal", err))
 		}
 	}
@@ -44,13 +49,12 @@ func (j *Journal) verifyFile(ctx context.Context, found *[]error) error {
 	return rows.Err()
 }
 
-func (j *Journal) verifyEvents(ctx context.Context, found *[]error) error {
+func (j *Journal) verifyEvents(ctx context.Context, found *[]error, heads map[string]int64) error {
 	rows, err := j.read.QueryContext(ctx, "SELECT "+eventColumns+" FROM events e CROSS JOIN teams t ON t.id = e.team ORDER BY e.seq")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = rows.Close() }()
-	heads := map[string]int64{}
 	for rows.Next() && len(*found) < maxFindings {
 		e, err := scanEvent(rows)
 		if substrat.CodeOf(err) == substrat.CodeStorage {
@@ -67,9 +71,9 @@ func (j *Journal) verifyEvents(ctx context.Context, found *[]error) error {
 }
 
 // verifyTeams looks for events that are missing at the end of a team, and for snapshots that are not what was written.
-func (j *Journal) verifyTeams(ctx context.Context, found *[]error) error {
-	rows, err := j.read.QueryContext(ctx, `SELECT t.name, t.head, coalesce((SELECT e.team_seq FROM events e WHERE e.seq = t.last
-		AND e.team = t.id), 0), coalesce(s.team_seq, 0), coalesce(s.sum, 0), s.data
+func (j *Journal) verifyTeams(ctx context.Context, found *[]error, heads map[string]int64) error {
+	rows, err := j.read.QueryContext(ctx, `SELECT t.name, t.head, t.first, coalesce((SELECT min(e.seq) FROM events e
+		WHERE e.team = t.id AND e.team_seq > coalesce(s.team_seq, 0)), 0), coalesce(s.team_seq, 0), coalesce(s.sum, 0), s.data
 		FROM teams t LEFT JOIN snapshots s ON s.team = t.id`)
 	if err != nil {
 		return err
@@ -77,13 +81,16 @@ func (j *Journal) verifyTeams(ctx context.Context, found *[]error) error {
 	defer func() { _ = rows.Close() }()
 	for rows.Next() && len(*found) < maxFindings {
 		var s journal.Snapshot
-		var head, last int64
+		var head, first, should int64
 		var sum uint32
-		if err := rows.Scan(&s.Team, &head, &last, &s.TeamSeq, &sum, &s.Data); err != nil {
+		if err := rows.Scan(&s.Team, &head, &first, &should, &s.TeamSeq, &sum, &s.Data); err != nil {
 			return unreadable(err, "team %q", s.Team)
 		}
-		if head != last {
+		if heads[s.Team] < head {
 			*found = append(*found, damaged("team %s: event %d is missing", s.Team, head))
+		}
+		if first != should {
+			*found = append(*found, damaged("team %s: its uncovered events begin at seq %d, not %d", s.Team, should, first))
 		}
 		if err := giveSnapshot(s, sum, func(journal.Snapshot) error { return nil }); err != nil {
 			*found = append(*found, err)

@@ -20,6 +20,7 @@ type writer struct {
 	insert                  []inserter
 	doc                     *sql.Stmt
 	teamOf, seqOf, snapshot *sql.Stmt
+	setFirst                *sql.Stmt
 	lease, setLease         *sql.Stmt
 
 	stmts []*sql.Stmt // all of them
@@ -53,16 +54,18 @@ func newWriter(ctx context.Context, db *sql.DB) (*writer, error) {
 	prepare(&w.commit, "COMMIT")
 	prepare(&w.rollback, "ROLLBACK")
 	prepare(&w.state, "SELECT (SELECT epoch FROM lease), (SELECT coalesce(max(seq), 0) FROM events)")
-	prepare(&w.newTeam, "INSERT INTO teams (name, head, last) VALUES (?, ?, ?) ON CONFLICT DO NOTHING RETURNING id")
-	prepare(&w.moveTeam, "UPDATE teams SET head = ?2, last = ?3 WHERE name = ?1 AND head = ?4 RETURNING id")
+	prepare(&w.newTeam, "INSERT INTO teams (name, head, first) VALUES (?, ?, ?) ON CONFLICT DO NOTHING RETURNING id")
+	prepare(&w.moveTeam, `UPDATE teams SET head = ?2, first = CASE first WHEN 0 THEN ?3 ELSE first END
+		WHERE name = ?1 AND head = ?4 RETURNING id`)
 	prepare(&w.headOf, "SELECT coalesce((SELECT head FROM teams WHERE name = ?), 0)")
 	prepare(&w.doc, `INSERT INTO docs (kind, id, team, agent, path, at, state, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id, kind) DO UPDATE SET team = excluded.team, agent = excluded.agent, path = excluded.path,
 		at = excluded.at, state = excluded.state, body = excluded.body`)
-	prepare(&w.teamOf, `SELECT t.id, t.head, t.last, coalesce(s.team_seq, 0), coalesce(s.seq, 0)
+	prepare(&w.teamOf, `SELECT t.id, t.head, coalesce(s.team_seq, 0)
 		FROM teams t LEFT JOIN snapshots s ON s.team = t.id WHERE t.name = ?`)
-	prepare(&w.seqOf, "SELECT seq FROM events WHERE team = ? AND seq > ? AND team_seq <= ? ORDER BY seq DESC LIMIT 1")
-	prepare(&w.snapshot, "INSERT OR REPLACE INTO snapshots (team, team_seq, seq, sum, data) VALUES (?, ?, ?, ?, ?)")
+	prepare(&w.seqOf, "SELECT seq FROM events WHERE team = ? ORDER BY seq DESC LIMIT 1 OFFSET ?")
+	prepare(&w.setFirst, "UPDATE teams SET first = ? WHERE id = ?")
+	prepare(&w.snapshot, "INSERT OR REPLACE INTO snapshots (team, team_seq, sum, data) VALUES (?, ?, ?, ?)")
 	prepare(&w.lease, "SELECT epoch, holder, until FROM lease")
 	prepare(&w.setLease, "UPDATE lease SET epoch = ?, holder = ?, until = ?")
 	for _, n := range []int{64, 16, 4, 1} {
