@@ -53,6 +53,9 @@ func (r *runner) fillRequest(a *attempt) {
 			Env: map[string]string{"SUBSTRAT_SOCKET": filepath.Join(p.sock, "agent.sock"), "SUBSTRAT_TOKEN": a.token},
 		}},
 	}
+	if raceOptions != "" {
+		a.request.MCP[0].Env["GORACE"] = raceOptions
+	}
 	if a.agent.Sandbox == substrat.NoSandbox && a.agent.Turns == 1 {
 		// Nothing may be written into the user's tree, and outside a sandbox nothing can be shown over it.
 		a.request.Prompt = a.instructions + "\n\n" + a.prompt
@@ -136,6 +139,9 @@ func (r *runner) environment(a *attempt, cmd agentcli.Command) []string {
 	env := map[string]string{
 		"PATH": p.bin + ":" + searchPath(), "HOME": p.home, "TMPDIR": p.tmp, "LANG": "C.UTF-8", "TERM": "dumb", "SHELL": "/bin/sh",
 		"USER": "agent", "LOGNAME": "agent", "NO_COLOR": "1", "GIT_TERMINAL_PROMPT": "0",
+	}
+	if raceOptions != "" {
+		env["GORACE"] = raceOptions
 	}
 	for k, v := range cmd.Env {
 		env[k] = v

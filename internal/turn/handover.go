@@ -55,7 +55,7 @@ func spawn(exe, label string) (idleShim, error) {
 	}
 	pid, err := syscall.ForkExec(exe, []string{exe, ShimCommand, label}, &syscall.ProcAttr{
 		Dir:   "/",
-		Env:   []string{}, // the shim needs none; what it could inherit are secrets
+		Env:   shimEnv,
 		Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), theirs.Fd()},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})

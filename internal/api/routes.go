@@ -1,0 +1,64 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// access says who may call a route. The control socket takes its owner only, so for now the levels document what a
+// narrower token will be allowed.
+type access string
+
+const (
+	read    access = "read"    // looks
+	write   access = "write"   // changes teams
+	control access = "control" // changes the daemon, or speaks for an agent
+)
+
+// route is one row of the API.
+type route struct {
+	method, path string
+	access       access
+	id, summary  string
+	status       int
+	add          func(*server, huma.Operation)
+}
+
+// routes is the whole API.
+var routes = []route{
+	{http.MethodGet, "/v1/status", read, "status", "What the daemon is doing", 200, handle((*server).status)},
+	{http.MethodPost, "/v1/shutdown", control, "shutdown", "Stop the daemon; turns go on, are waited for, or are cancelled", 202, handle((*server).shutdown)},
+
+	{http.MethodPost, "/v1/agents", write, "create-agent", "Create an agent; no process is started", 201, handle((*server).createAgent)},
+	{http.MethodGet, "/v1/agents", read, "list-agents", "List agents, parents before children", 200, handle((*server).listAgents)},
+	{http.MethodGet, "/v1/agents/{ref}", read, "get-agent", "Show an agent", 200, handle((*server).getAgent)},
+	{http.MethodDelete, "/v1/agents/{ref}", write, "terminate-agent", "End an agent and everything under it", 200, handle((*server).terminateAgent)},
+	{http.MethodGet, "/v1/agents/{ref}/inspect", read, "inspect-agent", "Show an agent with its recent turns and its mailbox", 200, handle((*server).inspectAgent)},
+	{http.MethodPost, "/v1/agents/{ref}/stop", write, "stop-turn", "Cancel the open turn of an agent", 200, handle((*server).stopTurn)},
+	{http.MethodPost, "/v1/agents/{ref}/messages", write, "send-message", "Send a message as USER; the answer leaves when it is durable", 201, handle((*server).sendMessage)},
+	{http.MethodGet, "/v1/agents/{ref}/turns", read, "list-turns", "List the turns of an agent, newest last", 200, handle((*server).listTurns)},
+	{http.MethodGet, "/v1/agents/{ref}/stream", read, "stream-agent", "Follow the turns of an agent live; resumes from Last-Event-ID or ?from=TURN.OFFSET", 200,
+		stream("Server-sent events `started`, `event` and `ended`; the id is TURN.OFFSET, the data a StreamItem.", (*server).streamAgent)},
+	{http.MethodGet, "/v1/agents/{ref}/mcp", control, "speak-as-agent", "Speak an agent's MCP tools as the operator; needs `Upgrade: mcp`", 101,
+		stream("The connection carries MCP messages, one a line.", (*server).speakAs)},
+
+	{http.MethodGet, "/v1/messages", read, "list-messages", "List messages with their receipts, in order of sending", 200, handle((*server).listMessages)},
+	{http.MethodGet, "/v1/messages/{id}", read, "get-message", "Show a message with its receipt", 200, handle((*server).getMessage)},
+	{http.MethodGet, "/v1/messages/{id}/receipt", read, "wait-message", "Wait until a message is final", 200, handle((*server).waitMessage)},
+	{http.MethodGet, "/v1/turns/{id}", read, "get-turn", "Show a turn", 200, handle((*server).getTurn)},
+	{http.MethodGet, "/v1/events", read, "stream-events", "Follow the journal; resumes from Last-Event-ID or ?after=SEQ; ?follow=false ends at the end", 200,
+		stream("Server-sent events named by their type; the id is the event's seq, the data an Event.", (*server).streamEvents)},
+}
+
+// pathParams lists the names in braces of a path.
+func pathParams(path string) []string {
+	var out []string
+	for _, part := range strings.Split(path, "/") {
+		if strings.HasPrefix(part, "{") {
+			out = append(out, strings.Trim(part, "{}"))
+		}
+	}
+	return out
+}

@@ -1,0 +1,78 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+
+	"substrat.dev/substrat/agentcli"
+	"substrat.dev/substrat/internal/sandbox"
+)
+
+// Finding is one thing that doctor looked at.
+type Finding struct {
+	Name string `json:"name"`
+	OK   bool   `json:"ok"`
+	// Required findings decide whether turns can run; the others are limits that a person should know of.
+	Required bool   `json:"required"`
+	Detail   string `json:"detail"`
+	Remedy   string `json:"remedy,omitempty"`
+}
+
+// Doctor looks at what turns need on this machine. It needs no running daemon and changes nothing.
+func Doctor(ctx context.Context, home string) []Finding {
+	var out []Finding
+	for _, f := range sandbox.Probe(ctx).Findings {
+		out = append(out, Finding(f))
+	}
+	for _, p := range providers() {
+		out = append(out, provider(ctx, p))
+	}
+	return append(out, program(ctx, "git", "worktrees and most agents' work need it"), space(home))
+}
+
+// provider tells whether an agent CLI is there. None but the simulator is required.
+func provider(ctx context.Context, p agentcli.Provider) Finding {
+	info := p.Info()
+	f := Finding{Name: "provider " + info.Name, OK: true, Detail: info.Title}
+	prober, ok := p.(agentcli.Prober)
+	if !ok {
+		return f
+	}
+	s := prober.Probe(ctx)
+	f.OK, f.Remedy = s.Installed && s.Problem == "", s.Remedy
+	switch {
+	case s.Problem != "":
+		f.Detail = s.Problem
+	case s.Version != "":
+		f.Detail = fmt.Sprintf("%s, %s at %s", info.Title, s.Version, s.Path)
+	}
+	return f
+}
+
+func program(_ context.Context, name, why string) Finding {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return Finding{Name: name, Detail: "not found: " + why, Remedy: "install " + name + " with the system's package manager"}
+	}
+	return Finding{Name: name, OK: true, Detail: path}
+}
+
+// spaceLeast is how much room a home should have.
+const spaceLeast = 200 << 20
+
+// space looks at the file system that holds the home, or would.
+func space(home string) Finding {
+	var fs syscall.Statfs_t
+	dir := home
+	for syscall.Statfs(dir, &fs) != nil && dir != "/" {
+		dir = filepath.Dir(dir)
+	}
+	free := uint64(fs.Bavail) * uint64(fs.Bsize)
+	return Finding{
+		Name: "home", OK: free >= spaceLeast, Detail: fmt.Sprintf("%s, %d MB free", home, free>>20),
+		Remedy: map[bool]string{false: "make room, or set SUBSTRAT_HOME to a directory with more"}[free >= spaceLeast],
+	}
+}

@@ -1,0 +1,40 @@
+package engine
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"substrat.dev/substrat/internal/relay"
+	"substrat.dev/substrat/internal/sim"
+	"substrat.dev/substrat/internal/sock"
+	"substrat.dev/substrat/internal/turn"
+)
+
+// The shim starts its child from the main thread.
+func init() { runtime.LockOSThread() }
+
+// TestMain lets the test binary stand for the real one: as the shim, the simulator and the relay.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "cursor-agent" {
+		os.Exit(sim.Main(context.Background(), os.Args, os.Environ(), os.Stdin, os.Stdout, os.Stderr))
+	}
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case turn.ShimCommand:
+			os.Exit(turn.ShimMain(os.Args[2]))
+		case "mcp":
+			_ = relay.Run(context.Background(), relay.Options{
+				Dial: func(ctx context.Context) (io.ReadWriteCloser, error) {
+					return sock.Dial(ctx, os.Getenv("SUBSTRAT_SOCKET"))
+				},
+				Token: os.Getenv("SUBSTRAT_TOKEN"), Stdin: os.Stdin, Stdout: os.Stdout,
+			})
+			os.Exit(0)
+		}
+	}
+	os.Exit(m.Run())
+}
