@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"substrat.dev/substrat"
+	"substrat.dev/substrat/internal/daemon"
+	"substrat.dev/substrat/internal/relay"
+	"substrat.dev/substrat/internal/sock"
+)
+
+// asOperator reports whether a command line of mcp is a person's, not an agent's.
+func asOperator(args []string) bool {
+	for _, a := range args {
+		if a == "--as" || strings.HasPrefix(a, "--as=") || a == "--help" || a == "-h" {
+			return true
+		}
+	}
+	return false
+}
+
+// relayAgent is what an agent CLI starts for its tools. It is apart from the other commands because it has to be up in a
+// few milliseconds.
+func relayAgent(ctx context.Context, args []string, s Surroundings) int {
+	socket := s.Getenv("SUBSTRAT_SOCKET")
+	if socket == "" {
+		fmt.Fprintln(s.Err, "substrat: cannot reach the agent's socket: SUBSTRAT_SOCKET is not set")
+		fmt.Fprintln(s.Err, "hint: agent CLIs start this; as a person use substrat mcp --as PATH")
+		return exitUsage
+	}
+	o := relay.Options{
+		Dial:  func(ctx context.Context) (io.ReadWriteCloser, error) { return sock.Dial(ctx, socket) },
+		Token: s.Getenv("SUBSTRAT_TOKEN"), Stdin: s.In, Stdout: s.Out,
+	}
+	for i, a := range args {
+		if id, ok := strings.CutPrefix(a, "--agent-id="); ok {
+			o.AgentID = id
+		} else if a == "--agent-id" && i+1 < len(args) {
+			o.AgentID = args[i+1]
+		}
+	}
+	if err := relay.Run(ctx, o); err != nil {
+		fmt.Fprintln(s.Err, "substrat:", err)
+		return exitFailure
+	}
+	return exitOK
+}
+
+func (a *app) mcpCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "mcp", Short: "Speak the agents' tools over MCP on standard input and output", Args: exactly(0),
+		Long: `Speak the agents' tools over MCP on standard input and output. Agent CLIs start it themselves, with SUBSTRAT_SOCKET set to
+their own socket. With --as a person speaks as an agent over the control socket, for looking into things with any MCP
+client; the journal shows that it was the operator.`,
+		Example: `  npx @modelcontextprotocol/inspector --cli substrat mcp --as lead --method tools/list`}
+	as := cmd.Flags().String("as", "", "the agent to speak as")
+	cmd.Flags().String("agent-id", "", "the agent's id; information only, identity is the socket")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := a.client()
+		if err != nil {
+			return err
+		}
+		x, err := c.Agent(cmd.Context(), *as)
+		if err != nil {
+			return err
+		}
+		if x.State == substrat.Terminated {
+			return substrat.Errorf(substrat.CodeTerminated, "%s has ended", x.Path)
+		}
+		home, err := a.home()
+		if err != nil {
+			return err
+		}
+		dial := func(ctx context.Context) (net.Conn, error) { return sock.Dial(ctx, daemon.SocketPath(home)) }
+		path := "/v1/agents/" + url.PathEscape(x.ID) + "/mcp"
+		return relay.Run(cmd.Context(), relay.Options{Dial: relay.DialUpgrade(dial, path), Stdin: a.In, Stdout: a.Out})
+	}
+	return cmd
+}
