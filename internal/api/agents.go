@@ -8,8 +8,8 @@ import (
 	"substrat.dev/substrat/internal/engine"
 )
 
-// refInput names an agent.
-type refInput struct {
+// RefInput names an agent.
+type RefInput struct {
 	Ref string `path:"ref" maxLength:"1024" doc:"path (lead%2Fcoder), bare name or id"`
 }
 
@@ -33,18 +33,18 @@ func (s *server) listAgents(ctx context.Context, in *listInput) (*body[agentList
 	return &body[agentList]{agentList{list}}, err
 }
 
-func (s *server) getAgent(ctx context.Context, in *refInput) (*body[substrat.Agent], error) {
+func (s *server) getAgent(ctx context.Context, in *RefInput) (*body[substrat.Agent], error) {
 	a, err := s.Engine.Agent(ctx, in.Ref)
 	return &body[substrat.Agent]{a}, err
 }
 
-func (s *server) inspectAgent(ctx context.Context, in *refInput) (*body[engine.Inspection], error) {
+func (s *server) inspectAgent(ctx context.Context, in *RefInput) (*body[engine.Inspection], error) {
 	i, err := s.Engine.Inspect(ctx, in.Ref)
 	return &body[engine.Inspection]{i}, err
 }
 
 type terminateInput struct {
-	refInput
+	RefInput
 	Reason string `query:"reason" maxLength:"1000"`
 }
 
@@ -52,7 +52,7 @@ func (s *server) terminateAgent(ctx context.Context, in *terminateInput) (*body[
 	return &body[done]{done{"terminated"}}, s.Engine.Terminate(ctx, in.Ref, strings.TrimSpace(in.Reason))
 }
 
-func (s *server) stopTurn(ctx context.Context, in *refInput) (*body[substrat.Turn], error) {
+func (s *server) stopTurn(ctx context.Context, in *RefInput) (*body[substrat.Turn], error) {
 	t, err := s.Engine.StopTurn(ctx, in.Ref)
 	return &body[substrat.Turn]{t}, err
 }

@@ -9,7 +9,7 @@ import (
 )
 
 type sendInput struct {
-	refInput
+	RefInput
 	Body struct {
 		Text string `json:"text" doc:"what to say"`
 	}
@@ -41,18 +41,18 @@ func (s *server) listMessages(ctx context.Context, in *messagesInput) (*body[mes
 	return &body[messageList]{messageList{list, next}}, err
 }
 
-// idInput names a message or a turn.
-type idInput struct {
+// IDInput names a message or a turn.
+type IDInput struct {
 	ID string `path:"id" maxLength:"128"`
 }
 
-func (s *server) getMessage(ctx context.Context, in *idInput) (*body[substrat.Message], error) {
+func (s *server) getMessage(ctx context.Context, in *IDInput) (*body[substrat.Message], error) {
 	m, err := s.Engine.Message(ctx, in.ID)
 	return &body[substrat.Message]{m}, err
 }
 
 type waitInput struct {
-	idInput
+	IDInput
 	Wait string `query:"wait" maxLength:"32" doc:"how long to wait, as 30s or 2m; at most 5m, default 30s"`
 }
 

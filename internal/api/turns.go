@@ -7,7 +7,7 @@ import (
 )
 
 type turnsInput struct {
-	refInput
+	RefInput
 	Limit int `query:"limit" minimum:"0" maximum:"10000" doc:"how many of the newest; default all"`
 }
 
@@ -23,7 +23,7 @@ func (s *server) listTurns(ctx context.Context, in *turnsInput) (*body[turnList]
 	return &body[turnList]{turnList{list}}, err
 }
 
-func (s *server) getTurn(ctx context.Context, in *idInput) (*body[substrat.Turn], error) {
+func (s *server) getTurn(ctx context.Context, in *IDInput) (*body[substrat.Turn], error) {
 	t, err := s.Engine.Turn(ctx, in.ID)
 	return &body[substrat.Turn]{t}, err
 }
