@@ -137,7 +137,9 @@ func (w *world) until(what string, ok func() bool) {
 
 func (w *world) get(path string, into any) error { return w.do(http.MethodGet, path, nil, into) }
 
-func (w *world) post(path string, body, into any) error { return w.do(http.MethodPost, path, body, into) }
+func (w *world) post(path string, body, into any) error {
+	return w.do(http.MethodPost, path, body, into)
+}
 
 func (w *world) do(method, path string, body, into any) error {
 	var r io.Reader

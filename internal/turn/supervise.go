@@ -115,12 +115,20 @@ func (s *shim) drain(grace time.Duration) {
 			case <-done:
 				waiting = false
 			case r := <-s.hub.requests:
-				r.reply("it has exited")
+				r.reply(tooLate(r.Op))
 			case <-timer.C:
 				return
 			}
 		}
 	}
+}
+
+// tooLate answers a request that came after the process's exit: what it asks for has happened, unless it is to write.
+func tooLate(op string) string {
+	if op == opEnd || op == opCancel {
+		return ""
+	}
+	return "it has exited"
 }
 
 func (s *shim) recordStatus() {
