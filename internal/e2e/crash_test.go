@@ -156,14 +156,14 @@ func TestFailpoints(t *testing.T) {
 		}
 		w := newWorldOf(t, bin, []string{fmt.Sprintf("SUBSTRAT_FAILPOINT=journal:%d", n)})
 		w.launch()
-		hit := w.tell()
-		w.env = nil
-		if hit {
-			<-w.exited
-			w.daemon = nil
-			w.start()
-			w.tell()
+		if !w.tell() {
+			_ = w.post("/v1/shutdown", map[string]string{"mode": "leave"}, nil)
 		}
+		<-w.exited
+		hit := !w.daemon.ProcessState.Success()
+		w.daemon, w.env = nil, nil
+		w.start()
+		w.tell()
 		if n%10 == 1 || !hit {
 			w.check()
 		} else {
