@@ -110,6 +110,6 @@ type TurnLimits struct {
 	SilenceSeconds int `json:"silence_seconds,omitempty"`
 	// OutputBytes is how much of a turn's output is kept; what comes after is dropped but for its end. Default 256 MiB.
 	OutputBytes int64 `json:"output_bytes,omitempty"`
-	// LineBytes is the longest line that is decoded; a longer one is skipped and noted. Default 64 MiB.
+	// LineBytes is the longest line that is decoded; a longer one is skipped and noted. Default 32 MiB.
 	LineBytes int `json:"line_bytes,omitempty"`
 }

@@ -76,6 +76,8 @@ func (l *LineReader) makeRoom() (moved int) {
 		l.off += int64(l.end - l.start)
 		moved = l.end
 		l.start, l.end = 0, 0
+		// What the overlong line made the buffer grow to is let go.
+		l.buf = make([]byte, min(firstBuffer, l.most+1))
 		return moved
 	}
 	if l.start > 0 && (l.start == l.end || l.end == len(l.buf)) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"substrat.dev/substrat"
 )
@@ -37,13 +38,25 @@ func prepareHome(home string) error {
 // stays and means nothing by itself.
 type lock struct{ f *os.File }
 
+// lockPatience is how long a lock that is held is asked for again. A daemon that was killed while it started a process
+// leaves a copy of the lock in the child, until that has become another program.
+const lockPatience = 500 * time.Millisecond
+
 func takeLock(home string) (*lock, error) {
 	path := filepath.Join(home, "daemon.lock")
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, substrat.Errorf(substrat.CodeStorage, "cannot open %s: %v", path, err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	for began := time.Now(); ; {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			break
+		}
+		if errors.Is(err, syscall.EWOULDBLOCK) && time.Since(began) < lockPatience {
+			time.Sleep(5 * time.Millisecond)
+			continue
+		}
 		_ = f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, substrat.Errorf(substrat.CodeConflict, "cannot start: a daemon for %s is running", home).

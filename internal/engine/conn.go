@@ -26,7 +26,7 @@ func lineLimit(l *substrat.TurnLimits) int {
 	if l != nil && l.LineBytes > 0 {
 		return l.LineBytes
 	}
-	return 64 << 20
+	return 32 << 20
 }
 
 func (c *conn) ReadFrame(ctx context.Context) (agentcli.Frame, error) { return c.lines.ReadFrame(ctx) }
