@@ -12,7 +12,7 @@ npm install --silent --no-fund --no-audit @modelcontextprotocol/inspector@2.12.0
 "$bin" daemon start >/dev/null
 "$bin" agent create lead >/dev/null
 "$bin" agent create helper --parent lead >/dev/null
-inspect() { node_modules/.bin/mcp-inspector --cli "$bin" mcp --as lead "$@"; }
+inspect() { node_modules/.bin/mcp-inspector --cli -e SUBSTRAT_HOME="$SUBSTRAT_HOME" "$bin" mcp --as lead "$@"; }
 for era in legacy modern auto; do
     inspect --protocol-era $era --method tools/list >list.json
     grep -q '"send_message"' list.json || { echo "inspector: $era: tools/list does not show send_message"; cat list.json; exit 1; }

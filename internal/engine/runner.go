@@ -71,10 +71,12 @@ func (r *runner) run(ctx context.Context) {
 	if err != nil {
 		v = verdict{outcome: substrat.FailedTurn, class: classOf(err), detail: err.Error()}
 	}
+	// Whoever learns of the outcome finds the workspace as the agent left it, and nothing of ours in it.
+	r.e.releaseDirs(r.dir)
 	if !r.record(ctx, v) {
 		return
 	}
-	r.tidy()
+	tidy(r.dir)
 	log.Info("turn ended", "outcome", v.outcome, "class", v.class)
 }
 

@@ -65,11 +65,6 @@ func (e *Engine) endStray(ctx context.Context, dir string) {
 }
 
 // tidy removes what an ended turn no longer needs. What it printed stays: it is the agent's history.
-func (r *runner) tidy() {
-	tidy(r.dir)
-	r.e.releaseDirs(r.dir)
-}
-
 func tidy(dir string) {
 	for _, sub := range []string{"sock", "config", "session", "run/spec.json", "run/stdin", madeFile, "token"} {
 		_ = os.RemoveAll(filepath.Join(dir, sub))

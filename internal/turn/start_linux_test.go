@@ -249,9 +249,12 @@ func TestLauncher(t *testing.T) {
 
 // A spare that died while it waited is not given a turn.
 func TestDeadSpare(t *testing.T) {
-	l := NewLauncher(self(t), 1)
+	l := &Launcher{exe: self(t), spares: make(chan idleShim, 1), refill: make(chan struct{}, 1), stop: func() {}}
 	defer l.Close()
-	spare := <-l.spares
+	spare, err := spawn(self(t), spareLabel)
+	if err != nil {
+		t.Fatal(err)
+	}
 	p, err := os.FindProcess(spare.pid)
 	if err != nil {
 		t.Fatal(err)
