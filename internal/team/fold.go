@@ -122,6 +122,7 @@ func (x *AgentTerminated) fold(f *folding) error {
 			f.finish(m, substrat.Dead, "the recipient was terminated: "+x.Reason)
 		}
 		f.dropOpenRequests(a)
+		maps.DeleteFunc(f.Broadcasts, func(_ string, b *Broadcast) bool { return b.From == id })
 		view := f.View(id)
 		view.State, view.EndedAt, view.LastError, view.Turn, view.Pending = substrat.Terminated, &f.at, x.Reason, "", 0
 		f.retired = append(f.retired, Retired{Agent: &view})

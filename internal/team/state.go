@@ -127,8 +127,11 @@ func (s *State) Encode() ([]byte, error) { return json.Marshal(s) }
 // Decode reads a snapshot.
 func Decode(data []byte) (*State, error) {
 	s := New("")
-	if err := json.Unmarshal(data, s); err != nil {
+	if err := json.Unmarshal(data, s); err != nil || s.Agents == nil || s.Messages == nil || s.Broadcasts == nil {
 		return nil, substrat.Errorf(substrat.CodeStorage, "cannot read the snapshot of a team: %v", err)
+	}
+	if err := s.validate(); err != nil {
+		return nil, err
 	}
 	s.reindex()
 	return s, nil
