@@ -93,13 +93,13 @@ func (d *Decoder) send(e agentcli.Event) error {
 
 // frame is the envelope of one object. Values are parts of the line.
 type frame struct {
-	raw                                        []byte
-	typ, subtype                               string
-	text, message, toolCall, callID            jsontext.Value
-	session, model, modelCall, timestamp       jsontext.Value
-	queryType, query, attempt, isResume        jsontext.Value
-	isError, resultText, errorText             jsontext.Value
-	usage, duration, endpoint, permission, cwd jsontext.Value
+	raw                                  []byte
+	typ, subtype                         string
+	text, message, toolCall, callID      jsontext.Value
+	session, model, modelCall, timestamp jsontext.Value
+	queryType, query, attempt, isResume  jsontext.Value
+	isError, resultText, errorText       jsontext.Value
+	usage, duration                      jsontext.Value
 }
 
 // relaxed takes what foreign programs print: duplicate names and invalid UTF-8 are theirs to answer for.
@@ -176,8 +176,6 @@ func (f *frame) slot(name jsontext.Value) *jsontext.Value {
 		return &f.usage
 	case `"duration_ms"`:
 		return &f.duration
-	case `"endpoint_url"`:
-		return &f.endpoint
 	default:
 		return nil
 	}

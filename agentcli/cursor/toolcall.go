@@ -153,7 +153,7 @@ func outcome(c *agentcli.ToolCall, name string, r fields) {
 		c.Paths = append(c.Paths, p)
 	}
 	c.Diff = r.str("diffString")
-	c.Output = output(c, r)
+	c.Output = output(r)
 	if v, ok := r["exitCode"]; ok {
 		code := int(integer(v))
 		c.ExitCode = &code
@@ -177,7 +177,7 @@ func outcome(c *agentcli.ToolCall, name string, r fields) {
 }
 
 // output is what a call gave back, as text for people.
-func output(c *agentcli.ToolCall, r fields) string {
+func output(r fields) string {
 	if s := r.str("interleavedOutput"); s != "" {
 		return s
 	}

@@ -73,5 +73,3 @@ func age(t time.Time) string {
 		return fmt.Sprintf("%dd", int(d.Hours()/24))
 	}
 }
-
-func short(id string) string { return id[:min(8, len(id))] }

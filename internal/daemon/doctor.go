@@ -70,7 +70,7 @@ func space(home string) Finding {
 	for syscall.Statfs(dir, &fs) != nil && dir != "/" {
 		dir = filepath.Dir(dir)
 	}
-	free := uint64(fs.Bavail) * uint64(fs.Bsize)
+	free := fs.Bavail * uint64(fs.Bsize)
 	return Finding{
 		Name: "home", OK: free >= spaceLeast, Detail: fmt.Sprintf("%s, %d MB free", home, free>>20),
 		Remedy: map[bool]string{false: "make room, or set SUBSTRAT_HOME to a directory with more"}[free >= spaceLeast],

@@ -130,7 +130,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	stopLoop()
 	err := <-committed
 	if err == nil {
-		e.saveSnapshots(context.WithoutCancel(ctx), 1)
+		err = e.saveSnapshots(context.WithoutCancel(ctx), 1)
 	}
 	return err
 }

@@ -226,7 +226,8 @@ func (r *relay) open(conn io.ReadWriteCloser) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out := append(hello, '\n')
+	var out []byte
+	out = append(append(out, hello...), '\n')
 	if r.answered {
 		r.swallow[r.handshake] = true
 		out = append(append(out, r.initialize...), r.initialized...)

@@ -15,16 +15,6 @@ func newEnviron(list []string) environ {
 	return env
 }
 
-// first gives the value of the first of the names that is set to something.
-func (e environ) first(names ...string) string {
-	for _, name := range names {
-		if e[name] != "" {
-			return e[name]
-		}
-	}
-	return ""
-}
-
 // expand replaces every ${env:NAME} in text by the variable's value, by nothing where it is not set.
 func (e environ) expand(text string) string {
 	var out strings.Builder

@@ -177,15 +177,15 @@ func (d *decision) complete(a *Agent) {
 func (d *decision) failed(a *Agent, x *TurnEnded, mail []string) {
 	x.Attempts, x.Interrupts = a.Attempts, a.Interrupts
 	x.LoseSession = x.Class == substrat.ClassSession
-	limit, n := d.Limits.Attempts, 0
-	wait := time.Duration(0)
+	var limit, n int
+	var wait time.Duration
 	if x.Outcome == substrat.Interrupted {
 		x.Interrupts++
 		limit, n = d.Limits.Interrupts, x.Interrupts
 		wait = d.Limits.interruptBackoff(n)
 	} else {
 		x.Attempts++
-		n = x.Attempts
+		limit, n = d.Limits.Attempts, x.Attempts
 		wait = d.Limits.backoff(n)
 	}
 	if n >= limit || len(mail) == 0 {

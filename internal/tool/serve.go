@@ -76,7 +76,7 @@ func (w *wire) admit(caller Caller) (nonce string, err error) {
 
 // newServer makes the MCP server of one connection.
 func newServer(host Host, caller Caller, nonce string) *mcp.Server {
-	s := mcp.NewServer(&mcp.Implementation{Name: "substrat", Version: "1"}, &mcp.ServerOptions{Instructions: guide, HasTools: true})
+	s := mcp.NewServer(&mcp.Implementation{Name: "substrat", Version: "1"}, &mcp.ServerOptions{Instructions: guide})
 	for _, t := range All {
 		s.AddTool(&mcp.Tool{Name: t.Name, Description: t.Prose, InputSchema: t.Schema}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			c := &call{host: host, caller: caller}

@@ -75,7 +75,8 @@ func (i idleShim) give(j job, l layout) error {
 	data = append(binary.BigEndian.AppendUint64(nil, uint64(len(data))), data...)
 	rights := unix.UnixRights(int(l.lock.Fd()), int(l.listener.Fd()), int(l.log.Fd()))
 	n, _, err := i.conn.WriteMsgUnix(data, rights, nil)
-	if err == nil {
+	// A write of nothing would fail where the turn is over already.
+	if err == nil && n < len(data) {
 		_, err = i.conn.Write(data[n:])
 	}
 	if err != nil {

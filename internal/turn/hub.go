@@ -63,6 +63,8 @@ func (h *hub) add(conn net.Conn) {
 	}
 	c := &client{conn: conn, wake: make(chan struct{}, 1)}
 	h.clients[c] = struct{}{}
+	// It may have looked at stdout while it was in the queue and nobody could tell it of a growth.
+	c.send(message{Event: evGrew})
 	h.workers.Go(c.writeAll)
 	h.workers.Go(func() {
 		h.readAll(c)

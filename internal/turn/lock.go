@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,13 +35,12 @@ func lockHeld(dir string) (bool, error) {
 	defer f.Close()
 	for {
 		err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
-		switch err {
-		case nil:
+		switch {
+		case err == nil:
 			return false, nil
-		case unix.EWOULDBLOCK:
+		case errors.Is(err, unix.EWOULDBLOCK):
 			return true, nil
-		case unix.EINTR:
-		default:
+		case !errors.Is(err, unix.EINTR):
 			return false, fmt.Errorf("cannot look at the turn: %w", err)
 		}
 	}

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"errors"
 
 	"substrat.dev/substrat"
 )
@@ -39,7 +40,7 @@ func (t *Turn) Cancel(ctx context.Context) error {
 var errEnded = substrat.Errorf(substrat.CodeConflict, "cannot reach the turn's process: the turn has ended")
 
 func ignoreEnded(err error) error {
-	if err == error(errEnded) {
+	if errors.Is(err, errEnded) {
 		return nil
 	}
 	return err

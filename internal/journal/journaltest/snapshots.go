@@ -72,7 +72,7 @@ func testLoadErrors(t *testing.T, s suite) {
 	mustSave(t, j, snap("a", 1, "a"))
 	stop := errors.New("stop")
 	err := j.Load(t.Context(), func(journal.Snapshot) error { return stop }, nil)
-	if err != stop {
+	if !errors.Is(err, stop) {
 		t.Errorf("a snapshot callback's error came back as %v", err)
 	}
 	var got []substrat.Event
@@ -91,7 +91,7 @@ func testLoadErrors(t *testing.T, s suite) {
 	}
 	equal(t, "the state the load began with", got, all[1:])
 	err = j.Load(t.Context(), func(journal.Snapshot) error { return nil }, func(substrat.Event) error { return stop })
-	if err != stop {
+	if !errors.Is(err, stop) {
 		t.Errorf("an event callback's error came back as %v", err)
 	}
 }

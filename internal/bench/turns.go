@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"os/exec"
+	"time"
+
+	"substrat.dev/substrat"
+)
+
+// bareRun runs the agent as a plain child, or under a wrapper, and splits its time.
+func (b *bench) bareRun(wrap ...string) (float64, error) {
+	argv := append(wrap, b.self, "-p", "--", "hello")
+	began := mono()
+	out, err := exec.Command(argv[0], argv[1:]...).Output()
+	done := mono()
+	if err != nil {
+		return 0, err
+	}
+	t0, t1, err := stamps(string(out))
+	return float64(t0-began+done-t1) / 1e6, err
+}
+
+// bwrapFloor is what a sandbox costs by itself: every namespace, and the mounts that a program needs to run. The network
+// is shared, as it is for the provider that is measured.
+func (b *bench) bwrapFloor() []string {
+	return []string{"bwrap", "--unshare-all", "--share-net", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
+		"--ro-bind", "/usr", "/usr", "--ro-bind", "/etc", "/etc", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--ro-bind", b.self, b.self, "--"}
+}
+
+func (b *bench) turnBare() error {
+	_, err := b.overhead("b1 turn overhead, no sandbox", substrat.NoSandbox, nil, func(f50, f99, g50, g99 float64) {
+		b.row("b1 turn overhead, no sandbox, p50", ms(f50), ms(g50), g50/f50, "≤ floor + 3 ms", g50 <= f50+3)
+		b.row("b1                            p99", ms(f99), ms(g99), g99/f99, "", true)
+	})
+	return err
+}
+
+func (b *bench) turnBoxed() error {
+	starts, err := b.overhead("b2", substrat.Bubblewrap, b.bwrapFloor(), func(f50, f99, g50, g99 float64) {
+		b.row("b2 turn overhead in bubblewrap, p50", ms(f50), ms(g50), g50/f50, "≤ 1.5 ×", g50 <= 1.5*f50)
+		b.row("b2                              p99", ms(f99), ms(g99), g99/f99, "≤ 2 ×", g99 <= 2*f99)
+	})
+	if err != nil {
+		return err
+	}
+	b.row("b3 message sent → agent's main, p50", "", ms(pct(starts, 0.5)), 0, "", true)
+	return nil
+}
+
+// overhead measures floor and product alternately, so that both see the same machine.
+func (b *bench) overhead(name string, box substrat.Sandbox, wrap []string, show func(f50, f99, g50, g99 float64)) ([]float64, error) {
+	d, _, err := b.start(b.home(name[:2]))
+	if err != nil {
+		return nil, err
+	}
+	defer d.stop()
+	if err := d.agent("a", box); err != nil {
+		return nil, err
+	}
+	var floor, got, starts []float64
+	for range b.n(200) {
+		f, err := b.bareRun(wrap...)
+		if err != nil {
+			return nil, err
+		}
+		before, after, err := d.turn("a")
+		if err != nil {
+			return nil, err
+		}
+		floor, got, starts = append(floor, f), append(got, before+after), append(starts, before)
+	}
+	show(pct(floor, 0.5), pct(floor, 0.99), pct(got, 0.5), pct(got, 0.99))
+	return starts, nil
+}
+
+// slots runs as many one-second turns as there are slots: they must take one second together.
+func (b *bench) slots() error {
+	const k = 4
+	d, _, err := b.start(b.home("b4"), "--slots", fmt.Sprint(k))
+	if err != nil {
+		return err
+	}
+	defer d.stop()
+	for i := range k {
+		if err := d.agent(fmt.Sprintf("a%d", i), substrat.Bubblewrap); err != nil {
+			return err
+		}
+	}
+	began := time.Now()
+	var ids []string
+	for i := range k {
+		sent, err := d.Send(d.ctx, fmt.Sprintf("a%d", i), "sleep=1000")
+		if err != nil {
+			return err
+		}
+		ids = append(ids, sent.MessageID)
+	}
+	for _, id := range ids {
+		if _, err := d.Receipt(d.ctx, id); err != nil {
+			return err
+		}
+	}
+	took := time.Since(began).Seconds()
+	b.row("b4 4 turns of 1 s on 4 slots", "1.00 s", fmt.Sprintf("%.2f s", took), took, "≤ 1.1 ×", took <= 1.1)
+	return nil
+}
