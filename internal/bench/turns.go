@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os/exec"
+	"slices"
 	"time"
 
 	"substrat.dev/substrat"
@@ -10,7 +11,7 @@ import (
 
 // bareRun runs the agent as a plain child, or under a wrapper, and splits its time.
 func (b *bench) bareRun(wrap ...string) (float64, error) {
-	argv := append(wrap, b.self, "-p", "--", "hello")
+	argv := slices.Concat(wrap, []string{b.self, "-p", "--", "hello"})
 	began := mono()
 	out, err := exec.Command(argv[0], argv[1:]...).Output()
 	done := mono()
@@ -48,6 +49,10 @@ func (b *bench) turnBoxed() error {
 	return nil
 }
 
+// apart is the pause between two turns: a user's message comes to a daemon at rest. Without it the bench would measure how
+// the start of the next spare shim and the turn share two cores.
+const apart = 100 * time.Millisecond
+
 // overhead measures floor and product alternately, so that both see the same machine.
 func (b *bench) overhead(name string, box substrat.Sandbox, wrap []string, show func(f50, f99, g50, g99 float64)) ([]float64, error) {
 	d, _, err := b.start(b.home(name[:2]))
@@ -64,6 +69,7 @@ func (b *bench) overhead(name string, box substrat.Sandbox, wrap []string, show 
 		if err != nil {
 			return nil, err
 		}
+		time.Sleep(apart)
 		before, after, err := d.turn("a")
 		if err != nil {
 			return nil, err

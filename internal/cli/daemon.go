@@ -99,8 +99,8 @@ func (a *app) launch(ctx context.Context, c *client.Client, home string, slots i
 			return s, nil
 		}
 		select {
-		case <-died:
-			return client.Status{}, substrat.Errorf(substrat.CodeInternal, "the daemon ended while starting: %s", lastLine(path))
+		case err := <-died:
+			return client.Status{}, substrat.Errorf(substrat.CodeInternal, "the daemon ended while starting (%v): %s", err, lastLine(path))
 		case <-ctx.Done():
 			return client.Status{}, substrat.Errorf(substrat.CodeTimeout, "the daemon does not answer").WithHint("look at %s", path)
 		case <-time.After(10 * time.Millisecond):

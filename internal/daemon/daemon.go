@@ -104,7 +104,9 @@ func serve(ctx context.Context, cfg Config, e *engine.Engine, l net.Listener) er
 	if srv.Shutdown(grace) != nil {
 		_ = srv.Close()
 	}
-	<-served
+	if serveErr := <-served; !errors.Is(serveErr, http.ErrServerClosed) {
+		err = errors.Join(err, serveErr)
+	}
 	return err
 }
 

@@ -24,6 +24,7 @@ import (
 	"substrat.dev/substrat/agentcli"
 	"substrat.dev/substrat/internal/journal"
 	"substrat.dev/substrat/internal/team"
+	"substrat.dev/substrat/internal/turn"
 )
 
 // Config is what an engine needs. All fields but Limits are required.
@@ -46,8 +47,10 @@ type Engine struct {
 	epoch     int64
 	providers map[string]agentcli.Provider
 	started   time.Time
-	requests  chan *request
-	kicks     chan struct{}
+	// launcher starts turns from shims that run already; it lives as long as Run.
+	launcher *turn.Launcher
+	requests chan *request
+	kicks    chan struct{}
 
 	// mu guards what the commit loop owns. It is held for writing from the first decision of a batch until the batch is
 	// durable, so that nobody reads what might still be lost.
@@ -104,9 +107,11 @@ func Open(ctx context.Context, cfg Config, j journal.Journal) (*Engine, error) {
 
 // Run works until ctx ends or Shutdown, and returns when every goroutine has. Running turns go on in their shims.
 // An error means the journal can no longer be trusted to be durable: the process must exit and recover from disk.
-func (e *Engine) Run(ctx context.Context) error {
+func (e *Engine) Run(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	e.launcher = turn.NewLauncher(e.cfg.Exe, min(e.cfg.Slots, spareShims))
+	defer func() { err = errors.Join(err, e.launcher.Close()) }()
 	e.sweep(ctx)
 	committed, reconciled := make(chan error, 1), make(chan struct{})
 	// The commit loop outlives the rest: runners that end during a drain still have outcomes to record.
@@ -128,12 +133,15 @@ func (e *Engine) Run(ctx context.Context) error {
 	<-reconciled
 	e.wg.Wait()
 	stopLoop()
-	err := <-committed
+	err = <-committed
 	if err == nil {
 		err = e.saveSnapshots(context.WithoutCancel(ctx), 1)
 	}
 	return err
 }
+
+// spareShims is how many shims wait for a turn: what a reply and the turn it wakes take before there are new ones.
+const spareShims = 2
 
 var errStopped = errors.New("the daemon is stopping")
 

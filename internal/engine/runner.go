@@ -170,7 +170,7 @@ func (r *runner) process(ctx context.Context, a *attempt) (*turn.Turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return turn.Start(ctx, r.e.cfg.Exe, dir, spec)
+	return r.e.launcher.Start(ctx, dir, spec)
 }
 
 // follow converses until the terminal record or the end, and sees to it that nothing is left running.

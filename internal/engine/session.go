@@ -55,7 +55,7 @@ func (r *runner) sessionProcess(ctx context.Context, a *attempt, creator agentcl
 	}
 	spec.ID = r.turn + "-session"
 	spec.Limits.Wall, spec.Limits.Silence = sessionLimit, sessionLimit
-	return turn.Start(ctx, r.e.cfg.Exe, dir, spec)
+	return r.e.launcher.Start(ctx, dir, spec)
 }
 
 // awaitSession reads until the process has printed a line and ended. Some builds print the id and do not exit: a first
