@@ -19,7 +19,7 @@ import (
 // relayOf starts the relay on the socket of an agent's open turn, as its CLI would.
 func (b *bench) relayOf(d *daemon, turn string) (*mcp.ClientSession, *exec.Cmd, error) {
 	dir := filepath.Join(d.home, "turns", turn)
-	token, err := os.ReadFile(filepath.Join(dir, "token"))
+	token, err := os.ReadFile(filepath.Join(dir, "sock", "token"))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -196,7 +196,7 @@ func (b *bench) relayStart() error {
 		return err
 	}
 	dir := filepath.Join(d.home, "turns", turn)
-	token, err := os.ReadFile(filepath.Join(dir, "token"))
+	token, err := os.ReadFile(filepath.Join(dir, "sock", "token"))
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,6 +39,14 @@ func relayAgent(ctx context.Context, args []string, s Surroundings) int {
 	o := relay.Options{
 		Dial:  func(ctx context.Context) (io.ReadWriteCloser, error) { return sock.Dial(ctx, socket) },
 		Token: s.Getenv("SUBSTRAT_TOKEN"), Stdin: s.In, Stdout: s.Out,
+	}
+	if path := s.Getenv("SUBSTRAT_TOKEN_FILE"); path != "" {
+		token, err := os.ReadFile(path)
+		if err != nil {
+			fmt.Fprintln(s.Err, "substrat: cannot read the turn's token:", err)
+			return exitFailure
+		}
+		o.Token = string(token)
 	}
 	for i, a := range args {
 		if id, ok := strings.CutPrefix(a, "--agent-id="); ok {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -51,56 +52,94 @@ func (r *runner) placeFiles(a *attempt, files []agentcli.File) ([]sandbox.Bind, 
 	return r.buildConfig(a, dirs, files)
 }
 
-// writeIn writes a file below a root, with its directories.
+// writeIn sees to it that a file below a root holds what it should. What is there already is not written again.
 func writeIn(root *os.Root, f agentcli.File) error {
-	if f.KeepExisting {
-		if _, err := root.Lstat(f.Path); err == nil {
+	if st, err := root.Lstat(f.Path); err == nil {
+		if f.KeepExisting || st.Mode().IsRegular() && st.Size() == int64(len(f.Data)) && holds(root, f) {
 			return nil
 		}
-	}
-	if dir := path.Dir(f.Path); dir != "." {
+		// A file, or a link, that the agent left in its place is not written through.
+		if err := root.Remove(f.Path); err != nil {
+			return wrapIO("replace a file in the agent's home", err)
+		}
+	} else if dir := path.Dir(f.Path); dir != "." {
 		if err := root.MkdirAll(dir, 0o700); err != nil {
 			return wrapIO("make a directory in the agent's home", err)
 		}
 	}
-	// A file, or a link, that the agent left in its place is not written through.
-	if err := root.Remove(f.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return wrapIO("replace a file in the agent's home", err)
-	}
 	return wrapIO("write a file in the agent's home", root.WriteFile(f.Path, f.Data, 0o600))
 }
 
+// holds reports whether a file has the content it should have.
+func holds(root *os.Root, f agentcli.File) bool {
+	data, err := root.ReadFile(f.Path)
+	return err == nil && bytes.Equal(data, f.Data)
+}
+
 // buildConfig makes, for each configuration directory, a copy of what the user has there with the generated files on
-// top, and makes sure that the workspace has a place to show it at.
+// top, and makes sure that the workspace has a place to show it at. What we built is kept from turn to turn; only where
+// the user has a directory of their own is it made anew, because that may have changed.
 func (r *runner) buildConfig(a *attempt, dirs []string, files []agentcli.File) ([]sandbox.Bind, error) {
 	var binds []sandbox.Bind
 	for _, top := range dirs {
-		built := filepath.Join(r.dir, "config", top)
-		if err := os.MkdirAll(built, 0o700); err != nil {
-			return nil, wrapIO("make the configuration directory", err)
-		}
-		root, err := os.OpenRoot(filepath.Dir(built))
-		if err != nil {
-			return nil, wrapIO("open the configuration directory", err)
-		}
-		defer root.Close()
-		if err := copyConfig(a.agent.Dir, top, root); err != nil {
+		built := filepath.Join(r.e.cfg.Home, "agents", a.agent.ID, "config", top)
+		at := filepath.Join(a.agent.Dir, top)
+		if err := r.buildOne(a, top, built, files); err != nil {
 			return nil, err
 		}
-		for _, f := range files {
-			if f.Root == agentcli.InWorkspaceConfig && strings.HasPrefix(f.Path, top+"/") {
-				if err := writeIn(root, f); err != nil {
-					return nil, err
-				}
-			}
-		}
-		at := filepath.Join(a.agent.Dir, top)
 		if err := r.e.holdDir(at, r.dir); err != nil {
 			return nil, err
 		}
 		binds = append(binds, sandbox.Bind{Host: built, At: at})
 	}
 	return binds, nil
+}
+
+// userMark, beside a configuration directory, says that it holds copies of the user's files.
+const userMark = ".user"
+
+func (r *runner) buildOne(a *attempt, top, built string, files []agentcli.File) error {
+	users, copied := hasEntries(filepath.Join(a.agent.Dir, top)), exists(built+userMark)
+	if users || copied {
+		if err := errors.Join(os.RemoveAll(built), os.RemoveAll(built+userMark)); err != nil {
+			return wrapIO("clear the configuration directory", err)
+		}
+	}
+	if err := os.MkdirAll(built, 0o700); err != nil {
+		return wrapIO("make the configuration directory", err)
+	}
+	root, err := os.OpenRoot(filepath.Dir(built))
+	if err != nil {
+		return wrapIO("open the configuration directory", err)
+	}
+	defer root.Close()
+	if users {
+		if err := os.WriteFile(built+userMark, nil, 0o600); err != nil {
+			return wrapIO("mark the configuration directory", err)
+		}
+		if err := copyConfig(a.agent.Dir, top, root); err != nil {
+			return err
+		}
+	}
+	for _, f := range files {
+		if f.Root == agentcli.InWorkspaceConfig && strings.HasPrefix(f.Path, top+"/") {
+			if err := writeIn(root, f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// hasEntries reports whether a directory is there and not empty. One that we made for another turn is empty.
+func hasEntries(dir string) bool {
+	list, err := os.ReadDir(dir)
+	return err == nil && len(list) > 0
 }
 
 // copyConfig copies the regular files of the user's own directory: what is there to read stays readable, a link leads

@@ -27,11 +27,12 @@ func TestMain(m *testing.M) {
 		case turn.ShimCommand:
 			os.Exit(turn.ShimMain(os.Args[2]))
 		case "mcp":
+			token, _ := os.ReadFile(os.Getenv("SUBSTRAT_TOKEN_FILE"))
 			_ = relay.Run(context.Background(), relay.Options{
 				Dial: func(ctx context.Context) (io.ReadWriteCloser, error) {
 					return sock.Dial(ctx, os.Getenv("SUBSTRAT_SOCKET"))
 				},
-				Token: os.Getenv("SUBSTRAT_TOKEN"), Stdin: os.Stdin, Stdout: os.Stdout,
+				Token: string(token), Stdin: os.Stdin, Stdout: os.Stdout,
 			})
 			os.Exit(0)
 		}

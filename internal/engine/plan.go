@@ -50,7 +50,8 @@ func (r *runner) fillRequest(a *attempt) {
 		Prompt: a.prompt, Session: a.agent.Session, Model: a.agent.Model, Dir: a.agent.Dir, Home: p.home, Instructions: a.instructions,
 		MCP: []agentcli.MCPServer{{
 			Name: "substrat", Command: filepath.Join(p.bin, "substrat"), Args: []string{"mcp", "--agent-id", a.agent.ID},
-			Env: map[string]string{"SUBSTRAT_SOCKET": filepath.Join(p.sock, "agent.sock"), "SUBSTRAT_TOKEN": a.token},
+			// The token itself is not here: the configuration of an agent stays the same from turn to turn.
+			Env: map[string]string{"SUBSTRAT_SOCKET": filepath.Join(p.sock, "agent.sock"), "SUBSTRAT_TOKEN_FILE": filepath.Join(p.sock, tokenFile)},
 		}},
 	}
 	if raceOptions != "" {
@@ -62,9 +63,12 @@ func (r *runner) fillRequest(a *attempt) {
 	}
 }
 
+// tokenFile holds the turn's secret, beside the agent's socket.
+const tokenFile = "token"
+
 // token is the turn's secret, made once and kept for the daemon that comes after.
 func (r *runner) token() (string, error) {
-	path := filepath.Join(r.dir, "token")
+	path := filepath.Join(r.dir, "sock", tokenFile)
 	data, err := os.ReadFile(path)
 	if err == nil && len(data) > 0 {
 		return string(data), nil

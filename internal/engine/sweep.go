@@ -36,9 +36,10 @@ func (e *Engine) sweep(ctx context.Context) {
 	}
 }
 
-// unfinished reports whether a turn directory was not tidied. The token is the first thing in it and the last to go.
+// unfinished reports whether a turn directory was not tidied. The socket's directory is the first thing in it and the last
+// to go.
 func unfinished(dir string) bool {
-	_, err := os.Lstat(filepath.Join(dir, "token"))
+	_, err := os.Lstat(filepath.Join(dir, "sock"))
 	return err == nil
 }
 
@@ -66,7 +67,7 @@ func (e *Engine) endStray(ctx context.Context, dir string) {
 
 // tidy removes what an ended turn no longer needs. What it printed stays: it is the agent's history.
 func tidy(dir string) {
-	for _, sub := range []string{"sock", "config", "session", "run/spec.json", "run/stdin", madeFile, "token"} {
+	for _, sub := range []string{"session", "run/spec.json", "run/stdin", madeFile, "sock"} {
 		_ = os.RemoveAll(filepath.Join(dir, sub))
 	}
 }

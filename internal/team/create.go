@@ -1,8 +1,11 @@
 package team
 
 import (
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"substrat.dev/substrat"
 )
@@ -12,13 +15,14 @@ type Create struct {
 	ID     string
 	Parent string
 	Name   string
-	// Provider, Role, Model, Dir, Sandbox, Network, Limits: empty values are inherited from the parent.
+	// Provider, Model, Dir, Sandbox and Limits are the parent's where they are empty. Network is the provider's. Role is
+	// worker where it is empty.
 	Provider     string
 	Role         substrat.Role
 	Model        string
 	Instructions string
 	Dir          string
-	// Subdir is a directory below the parent's workspace, for agents that spawn.
+	// Subdir is a directory below the parent's workspace, for agents that spawn: they cannot name a Dir.
 	Subdir   string
 	Sandbox  substrat.Sandbox
 	Network  substrat.Network
@@ -35,7 +39,7 @@ type Created struct {
 }
 
 func (c Create) decide(d *decision) (any, error) {
-	if err := CheckName(c.Name); err != nil {
+	if err := d.checkCreate(c); err != nil {
 		return nil, err
 	}
 	a := Agent{
@@ -45,9 +49,11 @@ func (c Create) decide(d *decision) (any, error) {
 	path := c.Name
 	if d.Actor.Agent != "" {
 		c.Parent = d.Actor.Agent
+	}
+	if !d.Actor.Operator {
 		a.StartAfter = d.Actor.Turn
 	}
-	if c.Parent == "" && d.Seq > 0 {
+	if c.Parent == "" && (d.Seq > 0 || c.ID != d.Team) {
 		return nil, substrat.Errorf(substrat.CodeInternal, "cannot create a second root in a team")
 	}
 	if c.Parent != "" {
@@ -67,6 +73,32 @@ func (c Create) decide(d *decision) (any, error) {
 	return Created{Status: "created", AgentID: c.ID, Name: c.Name, Path: path}, nil
 }
 
+// checkCreate checks what is given, whoever the parent is.
+func (d *decision) checkCreate(c Create) error {
+	if err := CheckName(c.Name); err != nil {
+		return err
+	}
+	if c.ID == "" || d.Agents[c.ID] != nil {
+		return substrat.Errorf(substrat.CodeInternal, "cannot create %q: its id is in use", c.Name)
+	}
+	size := 0
+	for _, text := range append(slices.Collect(maps.Keys(c.Metadata)), slices.Collect(maps.Values(c.Metadata))...) {
+		if size += len(text); !utf8.ValidString(text) {
+			return substrat.Errorf(substrat.CodeInvalid, "cannot create %q: its metadata is not UTF-8", c.Name)
+		}
+	}
+	for _, text := range []string{c.Instructions, c.Provider, c.Model, c.Dir, c.Subdir} {
+		if !utf8.ValidString(text) {
+			return substrat.Errorf(substrat.CodeInvalid, "cannot create %q: %.80q is not UTF-8", c.Name, text)
+		}
+	}
+	if max(size, len(c.Instructions)) > d.Limits.TextBytes {
+		return substrat.Errorf(substrat.CodeTooLarge, "cannot create %q: its instructions or metadata are over %d bytes", c.Name, d.Limits.TextBytes).
+			WithHint("put them in a file of the workspace and name the path")
+	}
+	return nil
+}
+
 // childOf checks the tree's limits and lets the child inherit what it does not name.
 func (d *decision) childOf(c Create, a *Agent) error {
 	p := d.Agents[c.Parent]
@@ -80,22 +112,42 @@ func (d *decision) childOf(c Create, a *Agent) error {
 		return substrat.Errorf(substrat.CodeLimit, "cannot create %q: the tree is %d levels deep, which is the limit", c.Name, d.Limits.Depth).
 			WithHint("let %s do it itself, or ask its parent for a helper", p.Name)
 	}
-	if d.Actor.Agent != "" {
-		for up := p; up != nil; up = d.Agents[up.Parent] {
-			if n := len(d.subtree(up)) - 1; n >= d.Limits.Descendants {
-				return substrat.Errorf(substrat.CodeLimit, "cannot create %q: %s has %d agents under it, which is the limit", c.Name, up.Name, n).
-					WithHint("end agents that are done (complete), or give the work to one that exists")
-			}
-		}
-	}
 	if err := d.checkFree(p, c.Name); err != nil {
 		return err
 	}
 	a.Parent = p.ID
+	if d.Actor.Agent != "" {
+		if err := d.checkSpawn(p, c); err != nil {
+			return err
+		}
+		// What an agent spawns is contained at least as it is itself, whatever was asked for.
+		a.Limits = p.Limits
+		if a.Sandbox != substrat.Bubblewrap {
+			a.Sandbox = p.Sandbox
+		}
+	}
 	return a.inherit(p, c.Subdir)
 }
 
-// inherit fills what a child does not name from its parent. A child never gets more than its parent has.
+// checkSpawn bounds what an agent may add, so that no team grows, or wakes itself by what it spawns, without end.
+func (d *decision) checkSpawn(p *Agent, c Create) error {
+	for up := p; up != nil; up = d.Agents[up.Parent] {
+		if n := d.below[up.ID]; n >= d.Limits.Descendants {
+			return substrat.Errorf(substrat.CodeLimit, "cannot create %q: %s has %d agents under it, which is the limit", c.Name, up.Name, n).
+				WithHint("end agents that are done (complete), or give the work to one that exists")
+		}
+	}
+	if _, hops := chain(p); hops > d.Limits.Hops {
+		return d.tooManyHops("create " + c.Name)
+	}
+	if c.Dir != "" {
+		return substrat.Errorf(substrat.CodeForbidden, "cannot create %q in %.80q: only the user names directories", c.Name, c.Dir).
+			WithHint("workspace_subdir names a directory below your own workspace")
+	}
+	return nil
+}
+
+// inherit fills what a child does not name from its parent.
 func (a *Agent) inherit(p *Agent, subdir string) error {
 	if a.Provider == "" {
 		a.Provider, a.Network = p.Provider, p.Network
@@ -112,7 +164,7 @@ func (a *Agent) inherit(p *Agent, subdir string) error {
 		}
 		a.Dir = filepath.Join(p.Dir, subdir)
 	}
-	if a.Sandbox == "" || p.Sandbox == substrat.Bubblewrap && a.Sandbox == substrat.NoSandbox && a.StartAfter != "" {
+	if a.Sandbox == "" {
 		a.Sandbox = p.Sandbox
 	}
 	if a.Limits == nil {

@@ -11,6 +11,7 @@ import (
 )
 
 // Meta is what comes with every command: when, by whom, and the key under which a repeat is recognised.
+// Commands that the daemon gives itself (Start, Bind, End, Expire) have the zero Actor; the journal names the system.
 type Meta struct {
 	At    time.Time
 	Actor Actor
@@ -38,8 +39,10 @@ type decision struct {
 	*State
 	Meta
 	facts []Fact
-	// settled are the requests that a fact of this decision settles, so that a broadcast knows its last one.
+	// settled are the requests that a fact of this decision settles, and whether by a reply.
 	settled map[string]bool
+	// left counts, for the broadcasts this decision touches, the requests it leaves open.
+	left map[string]int
 }
 
 // Decide answers a command with the entries to append and the answer for the caller, or refuses. The state is not
@@ -52,7 +55,9 @@ func Decide(s *State, m Meta, c Command) ([]Entry, json.RawMessage, error) {
 	if answer, done := s.answered(m.Key); done {
 		return nil, answer, nil
 	}
-	d := &decision{State: s, Meta: m, settled: map[string]bool{}}
+	// The journal keeps wall time in UTC: a state that was folded live must not differ from one that was read back.
+	m.At = m.At.UTC().Round(0)
+	d := &decision{State: s, Meta: m, settled: map[string]bool{}, left: map[string]int{}}
 	result, err := c.decide(d)
 	if err != nil {
 		return nil, nil, err
@@ -61,9 +66,14 @@ func Decide(s *State, m Meta, c Command) ([]Entry, json.RawMessage, error) {
 	if err != nil {
 		return nil, nil, substrat.Errorf(substrat.CodeInternal, "cannot encode an answer: %v", err)
 	}
+	actor := s.actorName(m.Actor)
+	switch c.(type) {
+	case Start, Bind, End, Expire:
+		actor = substrat.System
+	}
 	entries := make([]Entry, len(d.facts))
 	for i, f := range d.facts {
-		entries[i] = Entry{Fact: f, At: m.At, Actor: s.actorName(m.Actor)}
+		entries[i] = Entry{Fact: f, At: m.At, Actor: actor}
 	}
 	if len(entries) > 0 && m.Key != "" {
 		entries[0].Key, entries[0].Answer = m.Key, answer
@@ -84,6 +94,14 @@ func (s *State) admit(a Actor) error {
 		return substrat.Errorf(substrat.CodeForbidden, "the turn this call belongs to is over")
 	}
 	return nil
+}
+
+// caller is the agent that a command is from, for commands that only an agent can give.
+func (d *decision) caller() (*Agent, error) {
+	if a := d.Agents[d.Actor.Agent]; a != nil {
+		return a, nil
+	}
+	return nil, substrat.Errorf(substrat.CodeForbidden, "only an agent can ask for this")
 }
 
 // answered looks a key up among the open turns.
@@ -119,6 +137,9 @@ func (s *State) actorName(a Actor) string {
 }
 
 func (d *decision) add(f Fact) { d.facts = append(d.facts, f) }
+
+// clean makes text of whatever a program printed: the journal holds UTF-8 only.
+func clean(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 // derive makes the id of something that a command causes from the ids that came with it, as a version 8 UUID.
 func derive(parts ...string) string {

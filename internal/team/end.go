@@ -1,8 +1,10 @@
 package team
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"substrat.dev/substrat"
 )
@@ -27,7 +29,10 @@ type Status struct {
 }
 
 func (c Complete) decide(d *decision) (any, error) {
-	a := d.Agents[d.Actor.Agent]
+	a, err := d.caller()
+	if err != nil {
+		return nil, err
+	}
 	if err := d.checkText(c.Result); err != nil {
 		return nil, err
 	}
@@ -48,12 +53,18 @@ func (c Complete) decide(d *decision) (any, error) {
 
 // completeNow is for an operator who speaks as an agent that is in no turn.
 func (d *decision) completeNow(a *Agent, result string) (any, error) {
-	p := d.Agents[a.Parent]
-	d.send(Message{FromID: a.ID, ToID: p.ID, Message: substrat.Message{
-		ID: derive(a.ID, "result"), Team: d.Team, From: d.Path(a.ID), To: d.Path(p.ID), Kind: substrat.KindResult, Text: result, Hops: 1,
-	}})
+	d.sendResult(a, result)
 	d.terminate(a, "completed", "completed")
 	return Status{"completing"}, nil
+}
+
+// sendResult leaves to the parent what came of an agent.
+func (d *decision) sendResult(a *Agent, result string) {
+	_, hops := chain(a)
+	d.send(Message{FromID: a.ID, ToID: a.Parent, Message: substrat.Message{
+		ID: derive(a.ID, "result"), Team: d.Team, From: d.Path(a.ID), To: d.Path(a.Parent), Kind: substrat.KindResult,
+		Text: result, Hops: hops,
+	}})
 }
 
 func (c Terminate) decide(d *decision) (any, error) {
@@ -61,7 +72,7 @@ func (c Terminate) decide(d *decision) (any, error) {
 	if a == nil {
 		return nil, substrat.Errorf(substrat.CodeNotFound, "cannot terminate: no such agent")
 	}
-	reason := c.Reason
+	reason := clean(c.Reason)
 	if reason == "" {
 		reason = "terminated by " + d.actorName(d.Actor)
 	}
@@ -71,61 +82,47 @@ func (c Terminate) decide(d *decision) (any, error) {
 
 // terminate ends a subtree. Whoever outside it waits for an answer from inside is told that none will come.
 func (d *decision) terminate(a *Agent, reason, verb string) {
-	var ids []string
+	var ids, asked []string
 	gone := map[string]bool{}
 	for _, x := range d.subtree(a) {
 		ids = append(ids, x.ID)
 		gone[x.ID] = true
+		asked = append(asked, d.mail(x)...)
 	}
 	slices.Reverse(ids)
-	for _, id := range d.openRequests() {
-		m := d.Messages[id]
-		if gone[m.ToID] && !gone[m.FromID] && d.Agents[m.FromID] != nil && !d.answeredHere(id) {
-			to := d.Agents[m.ToID]
-			d.notice(d.Agents[m.FromID], derive(id, "refused"), id,
-				fmt.Sprintf("No reply from %s to message %s: it %s.", to.Name, id, verb), m.Hops+1)
+	for _, m := range d.inOrder(asked) {
+		from, to := d.Agents[m.FromID], d.Agents[m.ToID]
+		if _, done := d.settled[m.ID]; done || m.Kind != substrat.KindRequest || from == nil || gone[from.ID] {
+			continue
 		}
+		d.notice(from, derive(m.ID, "refused"), m.ID, fmt.Sprintf("No reply from %s to message %s: it %s.", to.Name, m.ID, verb), m.Hops+1)
 	}
 	d.add(&AgentTerminated{Agents: ids, Reason: reason})
 }
 
-// openRequests lists unanswered requests in a fixed order.
-func (d *decision) openRequests() []string {
-	var ids []string
-	for id, m := range d.Messages {
-		if m.Kind == substrat.KindRequest {
-			ids = append(ids, id)
-		}
+// inOrder gives messages in the order in which they were sent.
+func (s *State) inOrder(ids []string) []*Message {
+	out := make([]*Message, len(ids))
+	for i, id := range ids {
+		out[i] = s.Messages[id]
 	}
-	slices.SortFunc(ids, func(a, b string) int {
-		if c := d.Messages[a].CreatedAt.Compare(d.Messages[b].CreatedAt); c != 0 {
-			return c
-		}
-		return compareStrings(a, b)
-	})
-	return ids
-}
-
-// answeredHere reports whether this decision already sent the answer, or a notice in its place.
-func (d *decision) answeredHere(id string) bool {
-	return slices.ContainsFunc(d.facts, func(f Fact) bool {
-		s, ok := f.(*MessageSent)
-		return ok && s.Message.ReplyTo == id
-	})
+	slices.SortFunc(out, func(a, b *Message) int { return cmp.Or(cmp.Compare(a.Seq, b.Seq), strings.Compare(a.ID, b.ID)) })
+	return out
 }
 
 func (Expire) decide(d *decision) (any, error) {
-	for _, id := range d.openRequests() {
-		m := d.Messages[id]
-		if m.Deadline == nil || d.At.Before(*m.Deadline) {
-			continue
+	var due []string
+	for id := range d.due {
+		if !d.At.Before(*d.Messages[id].Deadline) {
+			due = append(due, id)
 		}
+	}
+	for _, m := range d.inOrder(due) {
 		detail := "no reply within " + m.Deadline.Sub(m.CreatedAt).String()
 		if from := d.Agents[m.FromID]; from != nil {
-			to := m.To[lastSlash(m.To):]
-			d.notice(from, derive(id, "expired"), id, fmt.Sprintf("No reply from %s to message %s: %s.", to, id, detail), m.Hops+1)
+			d.notice(from, derive(m.ID, "expired"), m.ID, fmt.Sprintf("No reply from %s to message %s: %s.", lastName(m.To), m.ID, detail), m.Hops+1)
 		}
-		d.add(&MessageExpired{ID: id, Detail: detail})
+		d.add(&MessageExpired{ID: m.ID, Detail: detail})
 	}
 	return nil, nil
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"substrat.dev/substrat"
 )
@@ -16,8 +17,12 @@ const (
 	keepBriefText = 500
 )
 
-// Apply folds one entry into the state and returns what left it. Entries come in the order of the journal.
+// Apply folds one entry into the state and returns what left it. Entries come in the order of the journal. An entry that
+// does not fit the state is an error and leaves the state as it was.
 func (s *State) Apply(e Entry) ([]Retired, error) {
+	if e.Fact == nil {
+		return nil, substrat.Errorf(substrat.CodeStorage, "cannot fold event %d of team %s: it holds no fact", s.Seq+1, s.Team)
+	}
 	f := &folding{State: s, at: e.At}
 	if err := e.Fact.fold(f); err != nil {
 		return nil, substrat.Errorf(substrat.CodeStorage, "cannot fold event %d of team %s (%s): %v", s.Seq+1, s.Team, e.Fact.Type(), err)
@@ -64,18 +69,29 @@ func (f *folding) turn(agent, turn string) (*Agent, error) {
 
 func (x *AgentCreated) fold(f *folding) error {
 	a := x.Agent
-	if f.Agents[a.ID] != nil {
-		return substrat.Errorf(substrat.CodeConflict, "agent %s exists", a.ID)
+	switch {
+	case a.ID == "" || f.Agents[a.ID] != nil:
+		return substrat.Errorf(substrat.CodeConflict, "agent %q exists", a.ID)
+	case CheckName(a.Name) != nil:
+		return substrat.Errorf(substrat.CodeConflict, "agent %s cannot be called %q", a.ID, a.Name)
+	case len(a.Children)+len(a.Queue)+len(a.Awaits) > 0 || a.Turn != nil || a.Completing != nil || a.Turns|a.Attempts|a.Interrupts != 0:
+		return substrat.Errorf(substrat.CodeConflict, "agent %s is new and has a past", a.ID)
+	case a.Parent == "" && (a.ID != f.Team || len(f.Agents) > 0):
+		return substrat.Errorf(substrat.CodeConflict, "agent %s is not the root", a.ID)
 	}
 	if a.Parent != "" {
 		p, err := f.agent(a.Parent)
 		if err != nil {
 			return err
 		}
+		if f.names[p.ID][a.Name] != "" {
+			return substrat.Errorf(substrat.CodeConflict, "agent %s has two children %q", p.ID, a.Name)
+		}
 		p.Children = append(p.Children, a.ID)
 	}
 	a.CreatedAt = f.at
 	f.Agents[a.ID] = &a
+	f.enter(&a)
 	return nil
 }
 
@@ -84,7 +100,11 @@ func (x *AgentCompleting) fold(f *folding) error {
 	if err != nil {
 		return err
 	}
-	a.Completing = &x.Result
+	if a.Turn == nil || a.Parent == "" {
+		return substrat.Errorf(substrat.CodeConflict, "agent %s cannot be completing", a.ID)
+	}
+	result := x.Result
+	a.Completing = &result
 	return nil
 }
 
@@ -93,7 +113,7 @@ func (x *SessionBound) fold(f *folding) error {
 	if err != nil {
 		return err
 	}
-	a.Session, a.SessionLost = x.Session, false
+	a.Session = x.Session
 	return nil
 }
 
@@ -107,49 +127,71 @@ func (x *TurnCancelled) fold(f *folding) error {
 }
 
 func (x *AgentTerminated) fold(f *folding) error {
+	gone := make(map[string]bool, len(x.Agents))
 	for _, id := range x.Agents {
 		a, err := f.agent(id)
 		if err != nil {
 			return err
 		}
-		if a.Turn != nil {
-			f.retireTurn(a, &TurnEnded{Turn: a.Turn.ID, Agent: id, Outcome: substrat.Cancelled, Class: substrat.ClassCancelled, Detail: x.Reason})
-			for _, m := range slices.Concat(a.Turn.Prompted, a.Turn.Taken) {
-				f.finish(m, substrat.Dead, "the recipient was terminated: "+x.Reason)
-			}
+		if gone[id] || slices.ContainsFunc(a.Children, func(c string) bool { return !gone[c] }) {
+			return substrat.Errorf(substrat.CodeConflict, "agent %s cannot end: it has, or has children that have not", id)
 		}
-		for _, m := range slices.Clone(a.Queue) {
-			f.finish(m, substrat.Dead, "the recipient was terminated: "+x.Reason)
-		}
-		f.dropOpenRequests(a)
-		maps.DeleteFunc(f.Broadcasts, func(_ string, b *Broadcast) bool { return b.From == id })
-		view := f.View(id)
-		view.State, view.EndedAt, view.LastError, view.Turn, view.Pending = substrat.Terminated, &f.at, x.Reason, "", 0
-		f.retired = append(f.retired, Retired{Agent: &view})
-		if p := f.Agents[a.Parent]; p != nil {
-			p.Children = slices.DeleteFunc(p.Children, func(c string) bool { return c == id })
-		}
-		delete(f.Agents, id)
-		f.touch(a)
+		gone[id] = true
 	}
+	for _, id := range x.Agents {
+		f.end(f.Agents[id], x.Reason)
+	}
+	maps.DeleteFunc(f.Broadcasts, func(_ string, b *Broadcast) bool { return gone[b.From] })
 	return nil
 }
 
-// dropOpenRequests settles what nobody waits for any more (requests the agent sent and was not answered) and what
-// nobody will answer (requests it handled without a reply).
+// end takes one agent out of the tree, with its open turn and its mail.
+func (f *folding) end(a *Agent, reason string) {
+	view := f.View(a.ID)
+	if t := a.Turn; t != nil {
+		f.retireTurn(a, &TurnEnded{Turn: t.ID, Agent: a.ID, Outcome: substrat.Cancelled, Class: substrat.ClassCancelled, Detail: reason})
+	}
+	for _, id := range f.mail(a) {
+		f.finish(id, substrat.Dead, "the recipient ended: "+reason)
+	}
+	f.dropOpenRequests(a)
+	view.State, view.EndedAt, view.LastError = substrat.Terminated, ptr(f.at), reason
+	view.Turn, view.Pending, view.RetryAt, view.WaitingFor = "", 0, nil, nil
+	f.retired = append(f.retired, Retired{Agent: &view})
+	if p := f.Agents[a.Parent]; p != nil {
+		p.Children = remove(p.Children, a.ID)
+	}
+	f.leave(a)
+	delete(f.Agents, a.ID)
+	f.touch(a)
+}
+
+// mail lists what is addressed to an agent and not final: what is in its open turn, then its mailbox.
+func (s *State) mail(a *Agent) []string {
+	var ids []string
+	if a.Turn != nil {
+		ids = s.injected(a)
+	}
+	return append(ids, a.Queue...)
+}
+
+// dropOpenRequests settles the requests whose turn completed and whose reply will not come any more, because the one who
+// asked or the one who was asked has ended.
 func (f *folding) dropOpenRequests(a *Agent) {
-	for _, id := range slices.Sorted(maps.Keys(f.Messages)) {
-		m := f.Messages[id]
-		switch {
-		case m.FromID == a.ID && m.State == substrat.Handled:
-			f.finish(m.ID, substrat.Handled, "the sender ended before it was answered")
-		case m.ToID == a.ID:
-			f.finish(m.ID, substrat.Dead, "the recipient ended")
+	for _, id := range slices.Sorted(maps.Keys(f.handled)) {
+		switch m := f.Messages[id]; a.ID {
+		case m.FromID:
+			f.finish(id, substrat.Handled, "the sender ended before it was answered")
+		case m.ToID:
+			f.finish(id, substrat.Dead, "the recipient ended")
 		}
 	}
 }
 
 func (x *BroadcastClosed) fold(f *folding) error {
+	if b := f.Broadcasts[x.ID]; b == nil || len(b.Open) > 0 {
+		return substrat.Errorf(substrat.CodeConflict, "broadcast %s is not settled", x.ID)
+	}
 	delete(f.Broadcasts, x.ID)
 	return nil
 }
@@ -157,31 +199,27 @@ func (x *BroadcastClosed) fold(f *folding) error {
 // retireTurn closes the open turn and leaves its record.
 func (f *folding) retireTurn(a *Agent, x *TurnEnded) {
 	t := a.Turn
-	ended := f.at
 	f.retired = append(f.retired, Retired{Turn: &substrat.Turn{
 		ID: t.ID, Agent: f.Path(a.ID), AgentID: a.ID, Team: f.Team, Session: a.Session, Number: t.Number,
-		Messages: slices.Concat(t.Prompted, t.Taken), StartedAt: t.StartedAt, EndedAt: &ended,
+		Messages: slices.Concat(t.Prompted, t.Taken), StartedAt: t.StartedAt, EndedAt: ptr(f.at),
 		Outcome: x.Outcome, Class: x.Class, Detail: x.Detail, Text: x.Text, ToolCalls: x.ToolCalls, Files: x.Files, Usage: x.Usage,
 	}})
 	a.Recent = append(a.Recent, Brief{
-		Turn: t.ID, Outcome: x.Outcome, Class: x.Class, DurationMS: ended.Sub(t.StartedAt).Milliseconds(),
+		Turn: t.ID, Outcome: x.Outcome, Class: x.Class, DurationMS: f.at.Sub(t.StartedAt).Milliseconds(),
 		ToolCalls: x.ToolCalls, Files: x.Files, Text: clip(x.Text, keepBriefText),
 	})
 	a.Recent = a.Recent[max(0, len(a.Recent)-keepBriefs):]
 }
 
-// clip shortens a text at a rune boundary.
+// clip shortens a text to at most n bytes and an ellipsis, at a rune boundary.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	for n > 0 && s[n]&0xC0 == 0x80 {
+	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
 	}
 	return s[:n] + "…"
 }
 
 func ptr(t time.Time) *time.Time { return &t }
-
-// zero is the time that stands for none.
-var zero time.Time

@@ -1,14 +1,19 @@
 package team
 
 import (
+	"cmp"
 	"slices"
+	"time"
 
 	"substrat.dev/substrat"
 )
 
 func (x *MessageSent) fold(f *folding) error {
 	m := x.Message
-	m.CreatedAt = f.at
+	if err := f.checkSent(&m); err != nil {
+		return err
+	}
+	m.CreatedAt, m.Seq, m.Attempts, m.Failures, m.Cuts = f.at, f.Seq+1, 0, 0, 0
 	if m.ReplyTo != "" {
 		f.answer(&m)
 	}
@@ -17,10 +22,7 @@ func (x *MessageSent) fold(f *folding) error {
 		f.retired = append(f.retired, Retired{Message: &m.Message})
 		return nil
 	}
-	to, err := f.agent(m.ToID)
-	if err != nil {
-		return err
-	}
+	to := f.Agents[m.ToID]
 	m.State = substrat.Queued
 	f.Messages[m.ID] = &m
 	to.Queue = append(to.Queue, m.ID)
@@ -33,12 +35,28 @@ func (x *MessageSent) fold(f *folding) error {
 	return nil
 }
 
+// checkSent refuses a message that the state has no place for.
+func (f *folding) checkSent(m *Message) error {
+	if m.ID == "" || f.Messages[m.ID] != nil {
+		return substrat.Errorf(substrat.CodeConflict, "message %q exists", m.ID)
+	}
+	if m.ToID != "" && f.Agents[m.ToID] == nil {
+		return substrat.Errorf(substrat.CodeNotFound, "no agent %s", m.ToID)
+	}
+	if m.Kind == substrat.KindRequest && (m.ToID == "" || f.Agents[m.FromID] == nil) {
+		return substrat.Errorf(substrat.CodeNotFound, "request %s has no sender or no recipient", m.ID)
+	}
+	if asked := f.Messages[m.ReplyTo]; asked != nil && asked.Kind != substrat.KindRequest {
+		return substrat.Errorf(substrat.CodeConflict, "message %s answers %s, which is no request", m.ID, m.ReplyTo)
+	}
+	return nil
+}
+
 // await notes that the sender of a request waits for its reply.
 func (f *folding) await(m *Message) {
-	if from := f.Agents[m.FromID]; from != nil {
-		from.Awaits = append(from.Awaits, m.ID)
-	}
-	if m.Deadline != nil {
+	from := f.Agents[m.FromID]
+	from.Awaits = append(from.Awaits, m.ID)
+	if m.expires() {
 		f.due[m.ID] = struct{}{}
 	}
 	if m.Broadcast == "" {
@@ -52,35 +70,32 @@ func (f *folding) await(m *Message) {
 	b.Open = append(b.Open, m.ID)
 }
 
-// answer settles the request that a reply, or a notice in place of one, belongs to.
+// answer settles the request that a reply, or a notice in place of one, belongs to. One that is final stays as it is.
 func (f *folding) answer(reply *Message) {
 	m := f.Messages[reply.ReplyTo]
-	if m == nil {
-		return
+	switch {
+	case m == nil:
+	case reply.Kind == substrat.KindReply:
+		m.AnsweredBy = reply.ID
+		f.finish(m.ID, substrat.Answered, "")
+	default:
+		f.settle(m, false)
 	}
-	f.settle(m, reply.Kind == substrat.KindReply)
-	if reply.Kind != substrat.KindReply {
-		return
-	}
-	m.AnsweredBy = reply.ID
-	if to := f.Agents[m.ToID]; to != nil {
-		to.Queue = slices.DeleteFunc(to.Queue, func(id string) bool { return id == m.ID })
-		f.touch(to)
-	}
-	f.finish(m.ID, substrat.Answered, "")
 }
 
 // settle ends the wait for a request, whether it was answered or not.
 func (f *folding) settle(m *Message, answered bool) {
 	if from := f.Agents[m.FromID]; from != nil {
-		from.Awaits = slices.DeleteFunc(from.Awaits, func(id string) bool { return id == m.ID })
+		from.Awaits = remove(from.Awaits, m.ID)
 	}
-	delete(f.due, m.ID)
 	b := f.Broadcasts[m.Broadcast]
-	if b == nil || !slices.Contains(b.Open, m.ID) {
+	if b == nil {
 		return
 	}
-	b.Open = slices.DeleteFunc(b.Open, func(id string) bool { return id == m.ID })
+	open := len(b.Open)
+	if b.Open = remove(b.Open, m.ID); len(b.Open) == open {
+		return
+	}
 	if answered {
 		b.Answered = append(b.Answered, m.To)
 	} else {
@@ -88,11 +103,15 @@ func (f *folding) settle(m *Message, answered bool) {
 	}
 }
 
-// finish makes a message final and lets it leave the hot state. A message that already left stays as it is.
+// finish makes a message final and lets it leave the hot state, and the mailbox if it is still in one. A message that
+// already left stays as it is.
 func (f *folding) finish(id string, state substrat.MessageState, detail string) {
 	m := f.Messages[id]
 	if m == nil {
 		return
+	}
+	if to := f.Agents[m.ToID]; to != nil && m.State == substrat.Queued {
+		f.dequeue(to, id)
 	}
 	m.State, m.DoneAt = state, ptr(f.at)
 	if detail != "" {
@@ -103,17 +122,23 @@ func (f *folding) finish(id string, state substrat.MessageState, detail string) 
 	}
 	delete(f.Messages, id)
 	delete(f.due, id)
+	delete(f.handled, id)
 	f.retired = append(f.retired, Retired{Message: &m.Message})
+}
+
+// dequeue takes a message out of a mailbox. With the last of it goes the reason to wait before the next attempt.
+func (f *folding) dequeue(a *Agent, id string) {
+	a.Queue = remove(a.Queue, id)
+	if len(a.Queue) == 0 && a.Turn == nil {
+		a.Attempts, a.Interrupts, a.RetryAt = 0, 0, time.Time{}
+	}
+	f.touch(a)
 }
 
 func (x *MessageExpired) fold(f *folding) error {
 	m := f.Messages[x.ID]
-	if m == nil {
-		return nil
-	}
-	if to := f.Agents[m.ToID]; to != nil {
-		to.Queue = slices.DeleteFunc(to.Queue, func(id string) bool { return id == x.ID })
-		f.touch(to)
+	if m == nil || m.Kind != substrat.KindRequest {
+		return substrat.Errorf(substrat.CodeNotFound, "no open request %s", x.ID)
 	}
 	f.finish(x.ID, substrat.Expired, x.Detail)
 	return nil
@@ -124,21 +149,12 @@ func (x *InboxTaken) fold(f *folding) error {
 	if err != nil {
 		return err
 	}
-	a.Turn.Taken = append(a.Turn.Taken, x.Messages...)
-	f.inject(a, x.Turn, x.Messages)
-	return nil
-}
-
-// inject moves queued messages into a turn.
-func (f *folding) inject(a *Agent, turn string, ids []string) {
-	for _, id := range ids {
-		if m := f.Messages[id]; m != nil {
-			m.State, m.Turn, m.InjectedAt = substrat.Injected, turn, ptr(f.at)
-			m.Attempts++
-		}
+	if err := f.checkMail(a, x.Messages, substrat.Queued); err != nil {
+		return err
 	}
-	a.Queue = slices.DeleteFunc(a.Queue, func(id string) bool { return slices.Contains(ids, id) })
-	f.touch(a)
+	a.Turn.Taken = append(a.Turn.Taken, x.Messages...)
+	f.inject(a, x.Messages)
+	return nil
 }
 
 func (x *TurnStarted) fold(f *folding) error {
@@ -146,14 +162,63 @@ func (x *TurnStarted) fold(f *folding) error {
 	if err != nil {
 		return err
 	}
-	if a.Turn != nil {
-		return substrat.Errorf(substrat.CodeConflict, "turn %s is open", a.Turn.ID)
+	if a.Turn != nil || x.Turn == "" || x.Number <= a.Turns {
+		return substrat.Errorf(substrat.CodeConflict, "turn %q cannot be number %d of %s", x.Turn, x.Number, a.ID)
+	}
+	if err := f.checkMail(a, x.Messages, substrat.Queued); err != nil {
+		return err
 	}
 	a.Turns = x.Number
-	a.Turn = &Turn{ID: x.Turn, Number: x.Number, StartedAt: f.at, Prompted: x.Messages, Retry: x.Retry}
-	a.RetryAt, a.Failed = zero, false
-	f.inject(a, x.Turn, x.Messages)
+	a.Turn = &Turn{
+		ID: x.Turn, Number: x.Number, StartedAt: f.at, Prompted: slices.Clone(x.Messages), Retry: x.Retry, NewSession: a.SessionLost,
+	}
+	a.RetryAt, a.Failed = time.Time{}, false
+	f.inject(a, x.Messages)
 	return nil
+}
+
+// checkMail refuses messages that are not an agent's, each once, in the given state.
+func (f *folding) checkMail(a *Agent, ids []string, state substrat.MessageState) error {
+	seen := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		m := f.Messages[id]
+		if m == nil || m.ToID != a.ID || m.State != state || seen[id] {
+			return substrat.Errorf(substrat.CodeConflict, "message %s is not %s for %s", id, state, a.ID)
+		}
+		seen[id] = true
+	}
+	return nil
+}
+
+// inject moves queued messages into the open turn.
+func (f *folding) inject(a *Agent, ids []string) {
+	t := a.Turn
+	moved := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		moved[id] = true
+		m := f.Messages[id]
+		m.State, m.Turn, m.InjectedAt = substrat.Injected, t.ID, ptr(f.at)
+		m.Attempts++
+		if t.Cause == "" || m.Hops >= t.Hops {
+			t.Cause, t.Hops = id, m.Hops
+		}
+	}
+	a.Queue = slices.DeleteFunc(a.Queue, func(id string) bool { return moved[id] })
+	if len(a.Queue) == 0 {
+		a.Queue = nil
+	}
+	f.touch(a)
+}
+
+// injected lists the mail of an agent's open turn that is not final yet.
+func (s *State) injected(a *Agent) []string {
+	var ids []string
+	for _, id := range slices.Concat(a.Turn.Prompted, a.Turn.Taken) {
+		if m := s.Messages[id]; m != nil && m.State == substrat.Injected && m.Turn == a.Turn.ID {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 func (x *TurnEnded) fold(f *folding) error {
@@ -161,56 +226,71 @@ func (x *TurnEnded) fold(f *folding) error {
 	if err != nil {
 		return err
 	}
+	if min(x.Attempts, x.Interrupts) < 0 {
+		return substrat.Errorf(substrat.CodeConflict, "turn %s counts below zero", x.Turn)
+	}
+	mail := slices.Concat(x.Handled, x.Requeued, x.Dead)
+	if err := f.checkMail(a, mail, substrat.Injected); err != nil {
+		return err
+	}
+	if n := len(f.injected(a)); n != len(mail) {
+		return substrat.Errorf(substrat.CodeConflict, "turn %s held %d messages, not %d", x.Turn, n, len(mail))
+	}
 	f.retireTurn(a, x)
 	a.Turn = nil
 	for _, id := range x.Handled {
-		f.handled(id)
+		f.handle(id)
 	}
 	for _, id := range x.Dead {
-		f.finish(id, substrat.Dead, x.Detail)
+		f.finish(id, substrat.Dead, x.why())
 	}
-	f.requeue(a, x.Requeued)
-	a.Attempts, a.Interrupts, a.RetryAt = x.Attempts, x.Interrupts, x.RetryAt
-	a.Failed = x.Outcome != substrat.Completed && x.Outcome != substrat.Cancelled && len(x.Requeued) == 0
-	a.LastError = ""
-	if x.Outcome != substrat.Completed {
-		a.LastError = clip(string(x.Class)+": "+x.Detail, keepBriefText)
-		a.Completing = nil
-	}
-	if x.LoseSession {
-		a.Session, a.SessionLost = "", true
-	}
+	f.requeue(a, x)
+	f.rest(a, x)
 	for _, id := range a.Children {
 		if c := f.Agents[id]; c.StartAfter == x.Turn {
 			c.StartAfter = ""
-			f.touch(c)
 		}
 	}
 	f.touch(a)
 	return nil
 }
 
-// handled marks a message done. A request stays until it is answered, if there is still somebody to answer.
-func (f *folding) handled(id string) {
-	m := f.Messages[id]
-	if m == nil {
-		return
+// rest notes on the agent how its turn ended.
+func (f *folding) rest(a *Agent, x *TurnEnded) {
+	a.Attempts, a.Interrupts, a.RetryAt = x.Attempts, x.Interrupts, x.RetryAt
+	a.Failed = x.Outcome != substrat.Completed && x.Outcome != substrat.Cancelled && len(x.Requeued) == 0
+	if x.Outcome == substrat.Completed {
+		a.LastError, a.SessionLost = "", false
+	} else {
+		a.LastError, a.Completing = clip(x.reason(), keepBriefText), nil
 	}
-	if m.Kind == substrat.KindRequest && f.Agents[m.FromID] != nil && slices.Contains(f.Agents[m.FromID].Awaits, id) {
+	if x.LoseSession {
+		a.Session, a.SessionLost = "", true
+	}
+}
+
+// handle marks a message done. A request stays until it is answered, if there is still somebody to answer.
+func (f *folding) handle(id string) {
+	m := f.Messages[id]
+	if from := f.Agents[m.FromID]; m.Kind == substrat.KindRequest && from != nil && slices.Contains(from.Awaits, id) {
 		m.State = substrat.Handled
+		f.handled[id] = struct{}{}
 		return
 	}
 	f.finish(id, substrat.Handled, "")
 }
 
-// requeue puts messages back at the head of the mailbox in their old order.
-func (f *folding) requeue(a *Agent, ids []string) {
-	var back []string
-	for _, id := range ids {
-		if m := f.Messages[id]; m != nil {
-			m.State = substrat.Queued
-			back = append(back, id)
+// requeue puts messages back into the mailbox, where they were before the turn.
+func (f *folding) requeue(a *Agent, x *TurnEnded) {
+	for _, id := range x.Requeued {
+		m := f.Messages[id]
+		m.State = substrat.Queued
+		if x.Outcome == substrat.Interrupted {
+			m.Cuts++
+		} else {
+			m.Failures++
 		}
+		a.Queue = append(a.Queue, id)
 	}
-	a.Queue = append(back, a.Queue...)
+	slices.SortStableFunc(a.Queue, func(p, q string) int { return cmp.Compare(f.Messages[p].Seq, f.Messages[q].Seq) })
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -110,7 +111,7 @@ func (m *machine) caller(t *rapid.T) (Actor, string) {
 	if len(open) == 0 {
 		t.Skip("no turn is open")
 	}
-	slices.SortFunc(open, func(a, b *Agent) int { return compareStrings(a.ID, b.ID) })
+	slices.SortFunc(open, func(a, b *Agent) int { return strings.Compare(a.ID, b.ID) })
 	a := rapid.SampledFrom(open).Draw(t, "caller")
 	return Actor{Agent: a.ID, Turn: a.Turn.ID}, a.Turn.ID + "/" + m.id("call")
 }

@@ -12,7 +12,8 @@ import (
 // Ready is an agent that may have a turn now.
 type Ready struct {
 	Agent string
-	// Since is when it could first have run: the scheduler's measure of waiting.
+	// Since is since when it waits: from the first message that wakes it, or from the end of its back-off. It is the
+	// scheduler's measure of fairness.
 	Since time.Time
 }
 
@@ -35,7 +36,17 @@ func (s *State) ready(a *Agent, now time.Time) bool {
 	if a.Turn != nil || len(a.Queue) == 0 || a.StartAfter != "" || now.Before(a.RetryAt) {
 		return false
 	}
-	return len(a.Awaits) == 0 || slices.ContainsFunc(a.Queue, func(id string) bool { return s.Messages[id].wakes() })
+	return s.waker(a) != nil
+}
+
+// waker finds the first message that wakes an agent without a turn. One that waits for a reply is not woken by all.
+func (s *State) waker(a *Agent) *Message {
+	for _, id := range a.Queue {
+		if m := s.Messages[id]; len(a.Awaits) == 0 || m.wakes() {
+			return m
+		}
+	}
+	return nil
 }
 
 // wakes reports whether a message wakes an agent that waits for a reply. Plain notifications, and notices that are no
@@ -52,14 +63,15 @@ func (m *Message) wakes() bool {
 }
 
 func (s *State) since(a *Agent) time.Time {
-	t := s.Messages[a.Queue[0]].CreatedAt
+	t := s.waker(a).CreatedAt
 	if a.RetryAt.After(t) {
 		return a.RetryAt
 	}
 	return t
 }
 
-// NextDue is when time alone will next change something: a retry or a deadline. Zero means never.
+// NextDue is when time alone will next change something: a retry, which is after now, or a deadline, which may have
+// passed. Zero means never.
 func (s *State) NextDue(now time.Time) time.Time {
 	var next time.Time
 	sooner := func(t time.Time) {
@@ -88,15 +100,12 @@ func (s *State) Overdue(now time.Time) bool {
 	return false
 }
 
-// OpenTurns lists the agents with an open turn.
+// OpenTurns lists the agents with an open turn, by id. The caller must not change them.
 func (s *State) OpenTurns() []*Agent {
 	var out []*Agent
 	for id := range s.open {
 		out = append(out, s.Agents[id])
 	}
+	slices.SortFunc(out, func(a, b *Agent) int { return strings.Compare(a.ID, b.ID) })
 	return out
 }
-
-func compareStrings(a, b string) int { return strings.Compare(a, b) }
-
-func lastSlash(path string) int { return strings.LastIndexByte(path, '/') + 1 }

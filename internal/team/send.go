@@ -9,8 +9,8 @@ import (
 	"substrat.dev/substrat"
 )
 
-// Send is one message. From an agent, Recipient is a neighbour's name or USER and Sync asks for a reply; from USER,
-// To is the recipient's id.
+// Send is one message. From an agent, Recipient is a neighbour's name or USER, Sync asks for a reply, and ReplyTo names
+// the request that this answers instead; from USER, To is the recipient's id and the others are not looked at.
 type Send struct {
 	ID        string
 	To        string
@@ -20,11 +20,12 @@ type Send struct {
 	ReplyTo   string
 }
 
-// SendAll is one message to all siblings or all children of the calling agent, each of whom is asked to reply.
+// SendAll is one message to all siblings or all children of the calling agent, each of whom is asked to reply. It reaches
+// all of them or, if one cannot take it, none.
 type SendAll struct {
 	ID   string
 	Text string
-	To   string // "siblings" or "children"
+	To   string // "siblings" (the default) or "children"
 }
 
 // SentAll answers SendAll.
@@ -38,10 +39,16 @@ func (c Send) decide(d *decision) (any, error) {
 	if err := d.checkText(c.Text); err != nil {
 		return nil, err
 	}
+	if c.ID == "" || d.Messages[c.ID] != nil {
+		return nil, substrat.Errorf(substrat.CodeInternal, "cannot send: the message's id is in use")
+	}
 	if d.Actor.Agent == "" {
 		return d.sendFromUser(c)
 	}
-	from := d.Agents[d.Actor.Agent]
+	from, err := d.caller()
+	if err != nil {
+		return nil, err
+	}
 	if c.Recipient == substrat.User {
 		return d.sendToUser(from, c)
 	}
@@ -49,21 +56,36 @@ func (c Send) decide(d *decision) (any, error) {
 	if to == nil {
 		return nil, d.unreachable(from, c.Recipient)
 	}
-	m, err := d.compose(from, to, c.ID, c.Text)
-	if err != nil {
+	if c.ReplyTo != "" {
+		return d.sendReply(from, to, c)
+	}
+	m := d.compose(from, to, c.ID, c.Text)
+	if err := d.checkChain(m); err != nil {
 		return nil, err
 	}
-	switch {
-	case c.ReplyTo != "":
-		if err := d.checkReply(from, to, c.ReplyTo); err != nil {
-			return nil, err
-		}
-		m.Kind, m.ReplyTo = substrat.KindReply, c.ReplyTo
-	case c.Sync:
+	if err := d.checkQueue(to); err != nil {
+		return nil, err
+	}
+	if c.Sync {
 		m.Kind, m.Deadline = substrat.KindRequest, ptr(d.At.Add(d.Limits.ReplyDeadline))
 	}
 	d.send(m)
 	return substrat.Sent{Status: "sent", MessageID: m.ID, WaitingForReply: m.Kind == substrat.KindRequest, State: substrat.Queued}, nil
+}
+
+// sendReply answers a request. Replies pass the hop limit and a full mailbox: nobody is left waiting.
+func (d *decision) sendReply(from, to *Agent, c Send) (any, error) {
+	if err := d.checkReply(from, to, c.ReplyTo); err != nil {
+		return nil, err
+	}
+	m := d.compose(from, to, c.ID, c.Text)
+	m.Kind, m.ReplyTo = substrat.KindReply, c.ReplyTo
+	// One that was not in a prompt yet is answered out of its turn: the chain still goes through it.
+	if asked := d.Messages[c.ReplyTo]; m.Hops <= asked.Hops {
+		m.Cause, m.Hops = asked.ID, asked.Hops+1
+	}
+	d.send(m)
+	return substrat.Sent{Status: "sent", MessageID: m.ID, State: substrat.Queued}, nil
 }
 
 func (d *decision) sendFromUser(c Send) (any, error) {
@@ -81,17 +103,14 @@ func (d *decision) sendFromUser(c Send) (any, error) {
 	return substrat.Sent{Status: "sent", MessageID: c.ID, State: substrat.Queued}, nil
 }
 
-// sendToUser never waits: the person answers when they like, and the answer is the agent's next message.
+// sendToUser never waits: the person answers when they like, and the answer is the agent's next message. It passes the
+// hop limit: it wakes no agent, and it is how the user learns that a chain was cut.
 func (d *decision) sendToUser(from *Agent, c Send) (any, error) {
 	if from.Parent != "" {
 		return nil, substrat.Errorf(substrat.CodeUnreachable, "cannot send to USER: only the root of a team may").
 			WithHint("write to your parent %s, who can pass it on", d.Agents[from.Parent].Name)
 	}
-	m, err := d.compose(from, nil, c.ID, c.Text)
-	if err != nil {
-		return nil, err
-	}
-	d.send(m)
+	d.send(d.compose(from, nil, c.ID, c.Text))
 	return substrat.Sent{Status: "sent", MessageID: c.ID, State: substrat.Delivered}, nil
 }
 
@@ -135,34 +154,37 @@ func (d *decision) checkReply(from, to *Agent, id string) error {
 }
 
 // compose makes an agent's message, with its place in the chain of causes. to is nil for USER.
-func (d *decision) compose(from, to *Agent, id, text string) (Message, error) {
-	cause, hops := d.chain(from)
-	if hops > d.Limits.Hops {
-		return Message{}, substrat.Errorf(substrat.CodeLimit, "cannot send: this chain of messages is %d long, which is the limit", d.Limits.Hops).
-			WithHint("end your turn; the user has to continue from here")
-	}
+func (d *decision) compose(from, to *Agent, id, text string) Message {
+	cause, hops := chain(from)
 	m := Message{FromID: from.ID, Message: substrat.Message{
 		ID: id, Team: d.Team, From: d.Path(from.ID), To: substrat.User, Kind: substrat.KindNotification,
 		Text: text, Cause: cause, Hops: hops,
 	}}
-	if to == nil {
-		return m, nil
+	if to != nil {
+		m.ToID, m.To = to.ID, d.Path(to.ID)
 	}
-	m.ToID, m.To = to.ID, d.Path(to.ID)
-	return m, d.checkQueue(to)
+	return m
 }
 
-// chain finds the longest chain of messages that the agent's open turn continues.
-func (d *decision) chain(from *Agent) (cause string, hops int) {
+// checkChain refuses a message that continues too long a chain.
+func (d *decision) checkChain(m Message) error {
+	if m.Hops > d.Limits.Hops {
+		return d.tooManyHops("send")
+	}
+	return nil
+}
+
+func (d *decision) tooManyHops(what string) error {
+	return substrat.Errorf(substrat.CodeLimit, "cannot %s: this chain of messages is %d long, which is the limit", what, d.Limits.Hops).
+		WithHint("end your turn; the user has to continue from here")
+}
+
+// chain finds the longest chain of messages that the agent's open turn continues, and the next place in it.
+func chain(from *Agent) (cause string, hops int) {
 	if from.Turn == nil {
 		return "", 1
 	}
-	for _, id := range slices.Concat(from.Turn.Prompted, from.Turn.Taken) {
-		if m := d.Messages[id]; m != nil && m.Hops >= hops {
-			cause, hops = m.ID, m.Hops
-		}
-	}
-	return cause, hops + 1
+	return from.Turn.Cause, from.Turn.Hops + 1
 }
 
 // send adds a message, and the summary of a broadcast whose last request it settles.
@@ -175,31 +197,41 @@ func (d *decision) send(m Message) {
 
 // settle notes that a request needs no more waiting; if it was the last of a broadcast, one message says who answered.
 func (d *decision) settle(id string, answered bool) {
-	m := d.Messages[id]
-	if m == nil || m.Broadcast == "" || d.settled[id] {
-		return
-	}
-	b := d.Broadcasts[m.Broadcast]
-	if b == nil || !slices.Contains(b.Open, id) {
+	if _, done := d.settled[id]; done {
 		return
 	}
 	d.settled[id] = answered
-	yes, no := slices.Clone(b.Answered), slices.Clone(b.Missing)
-	for _, open := range b.Open {
-		ok, done := d.settled[open]
-		switch {
-		case !done:
-			return
-		case ok:
-			yes = append(yes, d.Messages[open].To)
-		default:
-			no = append(no, d.Messages[open].To)
-		}
+	m := d.Messages[id]
+	if m == nil || d.Broadcasts[m.Broadcast] == nil {
+		return
+	}
+	b := d.Broadcasts[m.Broadcast]
+	if _, ok := d.left[m.Broadcast]; !ok {
+		d.left[m.Broadcast] = len(b.Open)
+	}
+	if d.left[m.Broadcast]--; d.left[m.Broadcast] > 0 {
+		return
 	}
 	d.add(&BroadcastClosed{ID: m.Broadcast})
 	if from := d.Agents[b.From]; from != nil {
-		d.notice(from, derive(m.Broadcast, "summary"), "", broadcastSummary(m.Broadcast, yes, no), m.Hops+1)
+		d.send(Message{ToID: from.ID, Message: substrat.Message{
+			ID: derive(m.Broadcast, "summary"), Team: d.Team, From: substrat.System, To: d.Path(from.ID), Kind: substrat.KindNotification,
+			Text: d.summary(m.Broadcast, b), Hops: m.Hops + 1,
+		}})
 	}
+}
+
+// summary says who answered a broadcast and who did not, this decision included.
+func (d *decision) summary(id string, b *Broadcast) string {
+	yes, no := slices.Clone(b.Answered), slices.Clone(b.Missing)
+	for _, open := range b.Open {
+		if to := d.Messages[open].To; d.settled[open] {
+			yes = append(yes, to)
+		} else {
+			no = append(no, to)
+		}
+	}
+	return broadcastSummary(id, yes, no)
 }
 
 func broadcastSummary(id string, yes, no []string) string {
@@ -224,7 +256,13 @@ func (c SendAll) decide(d *decision) (any, error) {
 	if err := d.checkText(c.Text); err != nil {
 		return nil, err
 	}
-	from := d.Agents[d.Actor.Agent]
+	from, err := d.caller()
+	if err != nil {
+		return nil, err
+	}
+	if c.ID == "" || d.Broadcasts[c.ID] != nil {
+		return nil, substrat.Errorf(substrat.CodeInternal, "cannot broadcast: its id is in use")
+	}
 	var to []*Agent
 	switch c.To {
 	case "", "siblings":
@@ -237,8 +275,11 @@ func (c SendAll) decide(d *decision) (any, error) {
 		return nil, substrat.Errorf(substrat.CodeInvalid, "cannot broadcast to %.40q", c.To).WithHint(`"siblings" or "children"`)
 	}
 	for _, a := range to {
-		m, err := d.compose(from, a, derive(c.ID, a.ID), c.Text)
-		if err != nil {
+		m := d.compose(from, a, derive(c.ID, a.ID), c.Text)
+		if err := d.checkChain(m); err != nil {
+			return nil, err
+		}
+		if err := d.checkQueue(a); err != nil {
 			return nil, err
 		}
 		m.Kind, m.Broadcast, m.Deadline = substrat.KindRequest, c.ID, ptr(d.At.Add(d.Limits.ReplyDeadline))

@@ -17,12 +17,7 @@ type State struct {
 	Messages   map[string]*Message   `json:"messages,omitempty"`
 	Broadcasts map[string]*Broadcast `json:"broadcasts,omitempty"`
 
-	// candidates are agents with mail and no open turn. Derived; rebuilt after a snapshot is loaded.
-	candidates map[string]struct{}
-	// open are the agents with an open turn. Derived.
-	open map[string]struct{}
-	// due are messages with a deadline. Derived.
-	due map[string]struct{}
+	index
 }
 
 // Agent is one live node of the tree.
@@ -42,7 +37,8 @@ type Agent struct {
 	Metadata     map[string]string    `json:"metadata,omitempty"`
 	CreatedAt    time.Time            `json:"created_at"`
 
-	// Session is the provider's conversation; SessionLost says that an earlier one could not be found.
+	// Session is the provider's conversation; SessionLost says that an earlier one could not be found, and that no turn
+	// has completed since.
 	Session     string `json:"session,omitempty"`
 	SessionLost bool   `json:"session_lost,omitempty"`
 	// Queue holds ids of queued messages in order; Awaits those of requests it sent that are unanswered.
@@ -50,7 +46,8 @@ type Agent struct {
 	Awaits []string `json:"awaits,omitempty"`
 	Turn   *Turn    `json:"turn,omitempty"`
 	Turns  int      `json:"turns,omitempty"`
-	// Attempts and Interrupts count turns in a row that failed, or were cut off, on the same mail.
+	// Attempts and Interrupts count turns in a row that failed, or were cut off, and left mail to try again. They set the
+	// pace; what is given up is decided message by message.
 	Attempts   int       `json:"attempts,omitempty"`
 	Interrupts int       `json:"interrupts,omitempty"`
 	RetryAt    time.Time `json:"retry_at,omitzero"`
@@ -72,8 +69,14 @@ type Turn struct {
 	// Prompted are the messages in its prompt; Taken those it took itself with check_inbox.
 	Prompted []string `json:"prompted"`
 	Taken    []string `json:"taken,omitempty"`
+	// Cause is the message with the most Hops among these: what the agent sends in this turn continues its chain, also
+	// when the message itself is final meanwhile.
+	Cause string `json:"cause,omitempty"`
+	Hops  int    `json:"hops,omitempty"`
 	// Retry says why the previous turn on this mail did not complete, empty on a first attempt.
 	Retry string `json:"retry,omitempty"`
+	// NewSession says that the conversation the agent had before was lost.
+	NewSession bool `json:"new_session,omitempty"`
 	// Cancel says who asked to end it.
 	Cancel string `json:"cancel,omitempty"`
 	// Answers are the tool calls done so far, by idempotency key.
@@ -85,7 +88,15 @@ type Message struct {
 	substrat.Message
 	FromID string `json:"from_id,omitempty"`
 	ToID   string `json:"to_id,omitempty"`
+	// Seq is the number of the event that sent it. A mailbox is in this order, also after messages came back to it.
+	Seq int64 `json:"seq,omitempty"`
+	// Failures and Cuts count its turns that failed, and those that were cut off, so far.
+	Failures int `json:"failures,omitempty"`
+	Cuts     int `json:"cuts,omitempty"`
 }
+
+// expires reports whether time alone settles a message.
+func (m *Message) expires() bool { return m.Kind == substrat.KindRequest && m.Deadline != nil }
 
 // Broadcast follows the requests of one broadcast until the last one is settled.
 type Broadcast struct {
@@ -139,31 +150,3 @@ func Decode(data []byte) (*State, error) {
 
 // Ended reports whether the root has been terminated.
 func (s *State) Ended() bool { return s.Seq > 0 && len(s.Agents) == 0 }
-
-// reindex rebuilds what is derived.
-func (s *State) reindex() {
-	s.candidates, s.open, s.due = map[string]struct{}{}, map[string]struct{}{}, map[string]struct{}{}
-	for _, a := range s.Agents {
-		s.touch(a)
-	}
-	for _, m := range s.Messages {
-		if m.Deadline != nil {
-			s.due[m.ID] = struct{}{}
-		}
-	}
-}
-
-// touch puts an agent where it belongs in the derived sets.
-func (s *State) touch(a *Agent) {
-	delete(s.candidates, a.ID)
-	delete(s.open, a.ID)
-	if s.Agents[a.ID] == nil {
-		return
-	}
-	switch {
-	case a.Turn != nil:
-		s.open[a.ID] = struct{}{}
-	case len(a.Queue) > 0:
-		s.candidates[a.ID] = struct{}{}
-	}
-}

@@ -55,14 +55,7 @@ func (s *State) ByPath(path string) *Agent {
 	return a
 }
 
-func (s *State) child(a *Agent, name string) *Agent {
-	for _, id := range a.Children {
-		if c := s.Agents[id]; c.Name == name {
-			return c
-		}
-	}
-	return nil
-}
+func (s *State) child(a *Agent, name string) *Agent { return s.Agents[s.names[a.ID][name]] }
 
 // depth counts levels from the root, which is 1.
 func (s *State) depth(a *Agent) int {
@@ -149,6 +142,9 @@ func (s *State) checkFree(parent *Agent, name string) error {
 		if pp.Name == name || s.child(pp, name) != nil {
 			return taken("a neighbour of " + s.Path(parent.ID))
 		}
+	}
+	if s.grand[parent.ID][name] == 0 {
+		return nil
 	}
 	for _, id := range parent.Children {
 		if s.child(s.Agents[id], name) != nil {

@@ -42,7 +42,7 @@ type End struct {
 
 func (c Start) decide(d *decision) (any, error) {
 	a := d.Agents[c.Agent]
-	if a == nil || !d.ready(a, d.At) {
+	if a == nil || c.Turn == "" || !d.ready(a, d.At) {
 		return nil, substrat.Errorf(substrat.CodeConflict, "cannot start a turn: the agent is not ready")
 	}
 	most := c.Most
@@ -51,7 +51,7 @@ func (c Start) decide(d *decision) (any, error) {
 	}
 	ids := slices.Clone(a.Queue[:min(most, len(a.Queue))])
 	retry := ""
-	if a.Attempts > 0 || a.Interrupts > 0 {
+	if slices.ContainsFunc(ids, func(id string) bool { m := d.Messages[id]; return m.Failures+m.Cuts > 0 }) {
 		retry = a.LastError
 	}
 	d.add(&TurnStarted{Turn: c.Turn, Agent: a.ID, Number: a.Turns + 1, Messages: ids, Retry: retry})
@@ -63,8 +63,8 @@ func (c Bind) decide(d *decision) (any, error) {
 	if a == nil {
 		return nil, substrat.Errorf(substrat.CodeTerminated, "the agent has ended")
 	}
-	if a.Session != c.Session {
-		d.add(&SessionBound{Agent: a.ID, Session: c.Session})
+	if session := clean(c.Session); a.Session != session {
+		d.add(&SessionBound{Agent: a.ID, Session: session})
 	}
 	return nil, nil
 }
@@ -89,15 +89,13 @@ func (c End) decide(d *decision) (any, error) {
 		return nil, substrat.Errorf(substrat.CodeConflict, "cannot end turn %s: it is not open", c.Turn)
 	}
 	x := &TurnEnded{
-		Turn: c.Turn, Agent: a.ID, Outcome: c.Outcome, Class: c.Class, Detail: c.Detail, Text: c.Text,
-		Usage: c.Usage, ToolCalls: c.ToolCalls, Files: c.Files,
+		Turn: c.Turn, Agent: a.ID, Outcome: c.Outcome, Class: c.Class, Detail: clean(c.Detail), Text: clean(c.Text),
+		Usage: c.Usage, ToolCalls: c.ToolCalls,
 	}
-	var mail []string
-	for _, id := range slices.Concat(a.Turn.Prompted, a.Turn.Taken) {
-		if m := d.Messages[id]; m != nil && m.State == substrat.Injected {
-			mail = append(mail, id)
-		}
+	for _, f := range c.Files {
+		x.Files = append(x.Files, clean(f))
 	}
+	mail := d.injected(a)
 	d.add(x)
 	d.startSpawned(a, x.Turn)
 	switch c.Outcome {
@@ -106,9 +104,11 @@ func (c End) decide(d *decision) (any, error) {
 		d.completed(a, x)
 	case substrat.Cancelled:
 		x.Dead = mail
-		d.refuse(a, x, mail)
-	default:
+		d.refuse(a, x)
+	case substrat.FailedTurn, substrat.TimedOut, substrat.Interrupted:
 		d.failed(a, x, mail)
+	default:
+		return nil, substrat.Errorf(substrat.CodeInternal, "cannot end turn %s: no outcome %q", c.Turn, c.Outcome)
 	}
 	return nil, nil
 }
@@ -133,6 +133,9 @@ func (d *decision) reply(a *Agent, m *Message, text string) {
 	if strings.TrimSpace(text) == "" {
 		text = "(the turn ended without text)"
 	}
+	if most := d.Limits.TextBytes; len(text) > most {
+		text = clip(text, most) + fmt.Sprintf("\n(cut: the turn ended with %d bytes of text)", len(text))
+	}
 	d.send(Message{FromID: a.ID, ToID: m.FromID, Message: substrat.Message{
 		ID: derive(m.ID, "reply"), Team: d.Team, From: d.Path(a.ID), To: m.From, Kind: substrat.KindReply,
 		Text: text, ReplyTo: m.ID, Cause: m.ID, Hops: m.Hops + 1,
@@ -141,7 +144,7 @@ func (d *decision) reply(a *Agent, m *Message, text string) {
 
 // startSpawned wakes the children that this turn spawned and sent nothing, however the turn ended: they exist.
 func (d *decision) startSpawned(a *Agent, turn string) {
-	_, hops := d.chain(a)
+	_, hops := chain(a)
 	for _, id := range a.Children {
 		c := d.Agents[id]
 		if c.StartAfter != turn || len(c.Queue) > 0 || c.Instructions == "" {
@@ -156,69 +159,68 @@ func (d *decision) startSpawned(a *Agent, turn string) {
 
 // complete leaves the result to the parent, unless it was the answer to a request, and ends the agent.
 func (d *decision) complete(a *Agent) {
-	p := d.Agents[a.Parent]
-	answered := false
-	for _, f := range d.facts {
-		if s, ok := f.(*MessageSent); ok && s.Message.Kind == substrat.KindReply && s.Message.ToID == p.ID {
-			answered = true
-		}
-	}
+	answered := slices.ContainsFunc(d.facts, func(f Fact) bool {
+		s, ok := f.(*MessageSent)
+		return ok && s.Message.Kind == substrat.KindReply && s.Message.ToID == a.Parent
+	})
 	if !answered {
-		_, hops := d.chain(a)
-		d.send(Message{FromID: a.ID, ToID: p.ID, Message: substrat.Message{
-			ID: derive(a.ID, "result"), Team: d.Team, From: d.Path(a.ID), To: d.Path(p.ID), Kind: substrat.KindResult,
-			Text: *a.Completing, Hops: hops,
-		}})
+		d.sendResult(a, *a.Completing)
 	}
 	d.terminate(a, "completed", "completed")
 }
 
-// failed puts the mail back for another attempt, or gives it up, and tells those who should know.
+// failed puts the mail back for another attempt, gives up what has had all of its attempts, and tells those who should
+// know. Each message has attempts of its own: one that cannot be handled takes no other with it.
 func (d *decision) failed(a *Agent, x *TurnEnded, mail []string) {
-	x.Attempts, x.Interrupts = a.Attempts, a.Interrupts
 	x.LoseSession = x.Class == substrat.ClassSession
-	var limit, n int
-	var wait time.Duration
-	if x.Outcome == substrat.Interrupted {
-		x.Interrupts++
-		limit, n = d.Limits.Interrupts, x.Interrupts
-		wait = d.Limits.interruptBackoff(n)
-	} else {
-		x.Attempts++
-		limit, n = d.Limits.Attempts, x.Attempts
-		wait = d.Limits.backoff(n)
-	}
-	if n >= limit || len(mail) == 0 {
-		x.Dead, x.Attempts, x.Interrupts = mail, 0, 0
-		d.tellFailure(a, x, mail, "gave up on it")
-		d.refuse(a, x, mail)
-		return
-	}
-	x.Requeued, x.RetryAt = mail, d.At.Add(wait)
-	if x.Outcome != substrat.Interrupted {
-		d.tellFailure(a, x, mail, "it is tried again in "+wait.Round(time.Millisecond).String())
-	}
-}
-
-// refuse tells those who wait for an answer that none will come.
-func (d *decision) refuse(a *Agent, x *TurnEnded, mail []string) {
+	cut := x.Outcome == substrat.Interrupted
 	for _, id := range mail {
 		m := d.Messages[id]
+		if cut && m.Cuts+1 >= d.Limits.Interrupts || !cut && m.Failures+1 >= d.Limits.Attempts {
+			x.Dead = append(x.Dead, id)
+		} else {
+			x.Requeued = append(x.Requeued, id)
+		}
+	}
+	if len(x.Requeued) > 0 {
+		x.Attempts, x.Interrupts = a.Attempts, a.Interrupts
+		wait := time.Duration(0)
+		if cut {
+			x.Interrupts++
+			wait = d.Limits.interruptBackoff(x.Interrupts)
+		} else {
+			x.Attempts++
+			wait = d.Limits.backoff(x.Attempts)
+		}
+		x.RetryAt = d.At.Add(wait)
+	}
+	if !cut || len(x.Requeued) < len(mail) || len(mail) == 0 {
+		d.tellFailure(a, x)
+	}
+	d.refuse(a, x)
+}
+
+// refuse tells those who wait for an answer to what is dead that none will come.
+func (d *decision) refuse(a *Agent, x *TurnEnded) {
+	for _, id := range x.Dead {
+		m := d.Messages[id]
 		if from := d.Agents[m.FromID]; from != nil && m.Kind == substrat.KindRequest {
-			d.notice(from, derive(id, "refused"), id,
-				fmt.Sprintf("No reply from %s to message %s: its turn was %s (%s).", a.Name, id, x.Outcome, reason(x)), m.Hops+1)
+			d.notice(from, derive(id, "refused"), id, fmt.Sprintf("No reply from %s to message %s: its turn %s.", a.Name, id, x.why()), m.Hops+1)
 		}
 	}
 }
 
 // tellFailure tells the parent, or the user when a root fails, what failed and what was not handled.
-func (d *decision) tellFailure(a *Agent, x *TurnEnded, mail []string, next string) {
-	text := fmt.Sprintf("Turn %d of %s %s (%s); %s.", a.Turn.Number, d.Path(a.ID), strings.ReplaceAll(string(x.Outcome), "_", " "), reason(x), next)
-	for _, id := range mail {
-		m := d.Messages[id]
-		text += fmt.Sprintf("\nNot handled: message %s from %s: %s", id, m.sender(), clip(strings.Join(strings.Fields(m.Text), " "), 120))
+func (d *decision) tellFailure(a *Agent, x *TurnEnded) {
+	text := fmt.Sprintf("Turn %d of %s %s", a.Turn.Number, d.Path(a.ID), x.why())
+	if len(x.Requeued) > 0 {
+		text += "; it is tried again in " + x.RetryAt.Sub(d.At).Round(time.Millisecond).String()
 	}
-	_, hops := d.chain(a)
+	if len(x.Dead) > 0 {
+		text += fmt.Sprintf("; gave up on it after its last attempt: %d of %d messages", len(x.Dead), len(x.Dead)+len(x.Requeued))
+	}
+	text += "." + d.notHandled(x.Dead, " (given up)") + d.notHandled(x.Requeued, "")
+	_, hops := chain(a)
 	id := derive(x.Turn, "failed")
 	if p := d.Agents[a.Parent]; p != nil {
 		d.notice(p, id, "", text, hops)
@@ -229,9 +231,18 @@ func (d *decision) tellFailure(a *Agent, x *TurnEnded, mail []string, next strin
 	}})
 }
 
-func reason(x *TurnEnded) string {
-	if x.Detail == "" {
-		return string(x.Class)
+// listedMost bounds how many messages a failure notice names one by one.
+const listedMost = 20
+
+// notHandled lists mail that a failed turn left, a line for each message.
+func (d *decision) notHandled(mail []string, note string) string {
+	text := ""
+	for i, id := range mail {
+		if i == listedMost {
+			return text + fmt.Sprintf("\nNot handled: %d more messages", len(mail)-i)
+		}
+		m := d.Messages[id]
+		text += fmt.Sprintf("\nNot handled: message %s from %s%s: %s", id, m.sender(), note, clip(strings.Join(strings.Fields(m.Text), " "), 120))
 	}
-	return string(x.Class) + ": " + clip(x.Detail, 400)
+	return text
 }

@@ -6,9 +6,12 @@ import (
 	"substrat.dev/substrat"
 )
 
-// View shows an agent as listings do.
+// View shows a live agent as listings do; of one that is not there, the zero Agent.
 func (s *State) View(id string) substrat.Agent {
 	a := s.Agents[id]
+	if a == nil {
+		return substrat.Agent{}
+	}
 	v := substrat.Agent{
 		ID: a.ID, Name: a.Name, Path: s.Path(id), State: s.stateOf(a), Provider: a.Provider, Role: a.Role,
 		Parent: s.Path(a.Parent), Team: s.Team, Pending: len(a.Queue), Turns: a.Turns, Sandbox: a.Sandbox, Network: a.Network,
