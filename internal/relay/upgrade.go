@@ -2,24 +2,41 @@ package relay
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"strings"
+	"time"
 )
 
-// DialUpgrade connects by an HTTP upgrade on the control socket: how a person speaks an agent's tools.
+const (
+	// upgradeTime bounds how long the daemon may take to hand a connection over.
+	upgradeTime = 10 * time.Second
+	// headLines bounds the head of its answer; a line is bounded by the reader.
+	headLines = 100
+)
+
+// DialUpgrade connects by an HTTP upgrade on the control socket: how a person speaks an agent's tools. An answer of the
+// 4xx kind is final and wraps ErrRefused.
 func DialUpgrade(dial func(context.Context) (net.Conn, error), path string) func(context.Context) (io.ReadWriteCloser, error) {
 	return func(ctx context.Context) (io.ReadWriteCloser, error) {
 		conn, err := dial(ctx)
 		if err != nil {
 			return nil, err
 		}
+		ctx, cancel := context.WithTimeout(ctx, upgradeTime)
+		defer cancel()
+		stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 		rest, err := upgrade(conn, path)
+		if !stop() && err == nil {
+			err = context.Cause(ctx)
+		}
 		if err != nil {
-			return nil, errors.Join(err, conn.Close())
+			_ = conn.Close()
+			return nil, fmt.Errorf("cannot speak as the agent: %w", err)
 		}
 		return upgraded{conn, rest}, nil
 	}
@@ -32,23 +49,30 @@ func upgrade(conn net.Conn, path string) (*bufio.Reader, error) {
 		return nil, err
 	}
 	in := bufio.NewReader(conn)
-	status, err := in.ReadString('\n')
+	line, err := in.ReadSlice('\n')
 	if err != nil {
 		return nil, err
 	}
-	if !strings.Contains(status, " 101 ") {
-		body, _ := io.ReadAll(io.LimitReader(in, 4<<10))
-		return nil, fmt.Errorf("cannot speak as the agent: %s %s", strings.TrimSpace(status), body)
-	}
-	for {
-		line, err := in.ReadString('\n')
-		if err != nil {
+	status := strings.TrimSpace(string(line))
+	for n := 0; len(bytes.TrimSpace(line)) > 0; n++ {
+		if n > headLines {
+			return nil, errors.New("the head of the answer does not end")
+		}
+		if line, err = in.ReadSlice('\n'); err != nil {
 			return nil, err
 		}
-		if strings.TrimSpace(line) == "" {
-			return in, nil
-		}
 	}
+	_, code, _ := strings.Cut(status, " ")
+	if strings.HasPrefix(code, "101") {
+		return in, nil
+	}
+	body := make([]byte, 1<<10)
+	n, _ := in.Read(body)
+	err = fmt.Errorf("%s %s", code, bytes.TrimSpace(body[:n]))
+	if strings.HasPrefix(code, "4") {
+		err = fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	return nil, err
 }
 
 // upgraded reads what was buffered behind the answer's head first.
