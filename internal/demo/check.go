@@ -126,7 +126,9 @@ func (s *show) living() []int {
 			continue
 		}
 		cmdline, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
-		ours := bytes.Contains(cmdline, []byte(s.home)) || bytes.Contains(env, []byte(s.home))
+		// A shim names no turn on its command line; the one of a daemon that is gone ends by itself or has a turn.
+		shim := bytes.Contains(cmdline, []byte("\x00shim\x00")) && bytes.Contains(cmdline, []byte(s.exe))
+		ours := shim && s.holdsTurn(dir) || bytes.Contains(cmdline, []byte(s.home)) || bytes.Contains(env, []byte(s.home))
 		if !ours && bytes.Contains(env, []byte("SUBSTRAT_TURN=")) {
 			ours = s.ownTurn(env)
 		}
@@ -136,6 +138,17 @@ func (s *show) living() []int {
 		}
 	}
 	return pids
+}
+
+// holdsTurn reports whether a process has a file of this demo open.
+func (s *show) holdsTurn(proc string) bool {
+	fds, _ := filepath.Glob(filepath.Join(proc, "fd", "*"))
+	for _, fd := range fds {
+		if to, err := os.Readlink(fd); err == nil && strings.HasPrefix(to, s.home) {
+			return true
+		}
+	}
+	return false
 }
 
 // ownTurn reports whether an environment names a turn of this demo's home.

@@ -2,10 +2,10 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -116,14 +116,8 @@ func TestCrashShims(t *testing.T) {
 			sent++
 		}
 		w.until("a shim to kill", func() bool {
-			out, _ := exec.Command("pgrep", "-f", "shim "+filepath.Join(w.home, "turns")).Output()
-			pids := strings.Fields(string(out))
-			if len(pids) == 0 {
-				return false
-			}
-			pid := 0
-			_, _ = fmt.Sscan(pids[r.IntN(len(pids))], &pid)
-			return syscall.Kill(pid, syscall.SIGKILL) == nil
+			pids := slices.Sorted(maps.Values(w.shims()))
+			return len(pids) > 0 && syscall.Kill(pids[r.IntN(len(pids))], syscall.SIGKILL) == nil
 		})
 		kills++
 	}

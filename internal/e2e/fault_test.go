@@ -158,9 +158,8 @@ func (w *world) partOf(turn, part string) int {
 	w.t.Helper()
 	shim := 0
 	w.until("the shim to be seen", func() bool {
-		out, _ := exec.Command("pgrep", "-f", "shim "+filepath.Join(w.home, "turns", turn, "run")).Output()
-		_, err := fmt.Sscan(string(out), &shim)
-		return err == nil
+		shim = w.shims()[turn]
+		return shim != 0
 	})
 	pid := shim
 	for _, level := range []string{"outer", "inner", "agent"} {

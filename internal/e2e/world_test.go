@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -269,9 +271,31 @@ func script(steps ...any) string {
 
 type step map[string]any
 
+// shims lists the live shims of turns, by turn. Their command line says nothing of the turn; the turn's status does.
+func (w *world) shims() map[string]int {
+	out := map[string]int{}
+	files, _ := filepath.Glob(filepath.Join(w.home, "turns", "*", "run", "status.json"))
+	for _, file := range files {
+		var status struct {
+			Shim struct {
+				PID int `json:"pid"`
+			} `json:"shim"`
+		}
+		data, err := os.ReadFile(file)
+		if err != nil || json.Unmarshal(data, &status) != nil {
+			continue
+		}
+		cmdline, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", status.Shim.PID))
+		if bytes.Contains(cmdline, []byte("\x00shim\x00")) {
+			out[filepath.Base(filepath.Dir(filepath.Dir(file)))] = status.Shim.PID
+		}
+	}
+	return out
+}
+
 // living finds processes of this world: those that name its directory, and those that carry the mark of one of its turns.
 func (w *world) living() []int {
-	var out []int
+	out := slices.Collect(maps.Values(w.shims()))
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {
 		var pid int
