@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/agentcli"
 	"substrat.dev/substrat/internal/journal"
+	"substrat.dev/substrat/internal/sandbox"
 	"substrat.dev/substrat/internal/team"
 	"substrat.dev/substrat/internal/turn"
 )
@@ -49,6 +51,8 @@ type Engine struct {
 	started   time.Time
 	// launcher starts turns from shims that run already; it lives as long as Run.
 	launcher *turn.Launcher
+	// etc is what sandboxes show as /etc, empty if it could not be prepared.
+	etc      string
 	requests chan *request
 	kicks    chan struct{}
 
@@ -110,6 +114,7 @@ func Open(ctx context.Context, cfg Config, j journal.Journal) (*Engine, error) {
 func (e *Engine) Run(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	e.prepareEtc()
 	e.launcher = turn.NewLauncher(e.cfg.Exe, min(e.cfg.Slots, spareShims))
 	defer func() { err = errors.Join(err, e.launcher.Close()) }()
 	e.sweep(ctx)
@@ -138,6 +143,16 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 		err = e.saveSnapshots(context.WithoutCancel(ctx), 1)
 	}
 	return err
+}
+
+// prepareEtc readies the files that all sandboxes share. Without them sandboxes show the host's, which takes longer.
+func (e *Engine) prepareEtc() {
+	etc := filepath.Join(e.cfg.Home, "etc")
+	if err := sandbox.PrepareEtc(etc); err != nil {
+		e.cfg.Log.Warn("sandboxes start more slowly", "error", err)
+		return
+	}
+	e.etc = etc
 }
 
 // spareShims is how many shims wait for a turn: what a reply and the turn it wakes take before there are new ones.

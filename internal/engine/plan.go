@@ -119,7 +119,7 @@ func (r *runner) profile(a *attempt, cmd agentcli.Command, config []sandbox.Bind
 	p := sandbox.Profile{
 		Workspace: a.agent.Dir, WorkspaceReadOnly: a.agent.Role == substrat.Reviewer, WorkspaceConfig: config,
 		Home:        sandbox.Bind{Host: r.e.homeDir(a.agent.ID), At: insideHome, Write: true},
-		HostNetwork: a.agent.Network == substrat.NetworkHost,
+		HostNetwork: a.agent.Network == substrat.NetworkHost, Etc: r.e.etc,
 		Binds: []sandbox.Bind{
 			{Host: r.e.cfg.Exe, At: insideBin + "/substrat"},
 			{Host: filepath.Join(r.dir, "sock"), At: insideSock},

@@ -15,6 +15,9 @@ type Profile struct {
 	Binds []Bind
 	// Links are symbolic links made in the sandbox.
 	Links []Link
+	// Etc is a directory that PrepareEtc made, shown as /etc. Empty means that the files are mounted one by one, which is
+	// slower.
+	Etc string
 	// HostNetwork keeps the host's network. Otherwise there is only an empty loopback, and abstract sockets are gone.
 	HostNetwork bool
 	// Dir is the working directory inside; empty means the workspace.

@@ -17,19 +17,12 @@ var etcNetworkFiles = []string{"gai.conf", "resolv.conf"}
 
 // systemMounts is the minimal read-only system. Later mounts lie over earlier ones, so the tmpfs come before what the
 // profile adds and a workspace below /tmp is seen.
-func systemMounts(hostNetwork bool) []string {
+func systemMounts(etc string, hostNetwork bool) []string {
 	out := []string{"--ro-bind", "/usr", "/usr"}
 	for _, dir := range []string{"/bin", "/lib", "/lib32", "/lib64", "/libx32", "/sbin"} {
 		out = append(out, systemDir(dir)...)
 	}
-	for _, name := range etcFiles {
-		out = append(out, "--ro-bind-try", "/etc/"+name, "/etc/"+name)
-	}
-	if hostNetwork {
-		for _, name := range etcNetworkFiles {
-			out = append(out, "--ro-bind-try", "/etc/"+name, "/etc/"+name)
-		}
-	}
+	out = append(out, etcMounts(etc, hostNetwork)...)
 	return append(out, "--ro-bind-try", "/opt", "/opt", "--proc", "/proc", "--dev", "/dev",
 		"--tmpfs", "/tmp", "--tmpfs", "/run", "--tmpfs", "/var/tmp")
 }

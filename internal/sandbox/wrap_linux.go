@@ -34,7 +34,7 @@ func Wrap(p Profile, argv []string) ([]string, error) {
 		return nil, err
 	}
 	out := append([]string{bwrap}, isolation(p.HostNetwork)...)
-	out = append(out, systemMounts(p.HostNetwork)...)
+	out = append(out, systemMounts(p.Etc, p.HostNetwork)...)
 	out = append(out, user...)
 	out = append(out, "--remount-ro", "/", "--chdir", dir, "--")
 	return append(out, argv...), nil

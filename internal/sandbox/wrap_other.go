@@ -22,3 +22,8 @@ func Probe(context.Context) Report {
 		Remedy: "run the daemon on Linux, or choose sandbox none for agents you trust",
 	}}}
 }
+
+// PrepareEtc has nothing to prepare here.
+func PrepareEtc(string) error {
+	return substrat.Errorf(substrat.CodeUnsupported, "cannot sandbox on this platform")
+}
