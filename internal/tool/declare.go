@@ -1,15 +1,15 @@
 package tool
 
 import (
-	"bytes"
 	"context"
 	"embed"
 	"encoding/json"
 	"reflect"
+	"strings"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
-
-	"substrat.dev/substrat"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 //go:embed *.md
@@ -18,9 +18,16 @@ var prose embed.FS
 // Tool is one declaration: schema, description and effect come from it.
 type Tool struct {
 	Name string
-	// Prose tells an agent what the tool does and when to use it.
-	Prose  string
-	Schema *jsonschema.Schema
+	// ReadOnly says that a call changes nothing, so that a client need not ask anybody before it.
+	ReadOnly bool
+	compiled func() *compiled
+}
+
+// compiled is what is worked out of a declaration when it is first used. The relay is a process of the same program and
+// must not pay for it.
+type compiled struct {
+	prose  string
+	schema *jsonschema.Schema
 	call   func(ctx context.Context, c *call, args json.RawMessage) (any, error)
 }
 
@@ -29,51 +36,68 @@ var All = []Tool{
 	declare("send_message", sendMessage),
 	declare("broadcast", broadcast),
 	declare("check_inbox", checkInbox),
-	declare("message_status", messageStatus),
+	reading(declare("message_status", messageStatus)),
 	declare("spawn_agent", spawnAgent),
-	declare("list_children", listChildren),
-	declare("inspect_agent", inspectAgent),
+	reading(declare("list_children", listChildren)),
+	reading(declare("inspect_agent", inspectAgent)),
 	declare("complete", complete),
 }
 
-// declare makes a tool of a function with typed arguments. It panics on a mistake in the declaration, which every test
-// and every start of the program would show.
+// Prose tells an agent what the tool does and when to use it.
+func (t *Tool) Prose() string { return t.compiled().prose }
+
+// Schema is the JSON schema of the arguments: an object that takes nothing it does not name.
+func (t *Tool) Schema() *jsonschema.Schema { return t.compiled().schema }
+
+// shaped are arguments that say more about their schema than Go's types can.
+type shaped interface{ shape(*jsonschema.Schema) }
+
+// declare makes a tool of a function with typed arguments. A mistake in the declaration panics at its first use, which
+// every test of the package makes.
 func declare[In any](name string, f func(ctx context.Context, c *call, in In) (any, error)) Tool {
-	text, err := prose.ReadFile(name + ".md")
-	if err != nil {
-		panic(err)
-	}
-	schema, err := jsonschema.ForType(reflect.TypeFor[In](), nil)
-	if err != nil {
-		panic(err)
-	}
-	resolved, err := schema.Resolve(nil)
-	if err != nil {
-		panic(err)
-	}
-	return Tool{Name: name, Prose: string(text), Schema: schema, call: func(ctx context.Context, c *call, args json.RawMessage) (any, error) {
-		in, err := parse[In](resolved, args)
+	return Tool{Name: name, compiled: sync.OnceValue(func() *compiled {
+		text, err := prose.ReadFile(name + ".md")
 		if err != nil {
-			return nil, err
+			panic(err)
 		}
-		return f(ctx, c, in)
-	}}
+		schema, err := jsonschema.ForType(reflect.TypeFor[In](), nil)
+		if err != nil {
+			panic(err)
+		}
+		if x, ok := any(*new(In)).(shaped); ok {
+			x.shape(schema)
+		}
+		resolved, err := schema.Resolve(nil)
+		if err != nil {
+			panic(err)
+		}
+		return &compiled{strings.TrimSpace(string(text)), schema, func(ctx context.Context, c *call, args json.RawMessage) (any, error) {
+			in, err := parse[In](resolved, args)
+			if err != nil {
+				return nil, err
+			}
+			return f(ctx, c, in)
+		}}
+	})}
 }
 
-// parse checks arguments against the schema and reads them.
-func parse[In any](schema *jsonschema.Resolved, args json.RawMessage) (in In, err error) {
-	if len(bytes.TrimSpace(args)) == 0 || string(bytes.TrimSpace(args)) == "null" {
-		args = json.RawMessage("{}")
+func reading(t Tool) Tool {
+	t.ReadOnly = true
+	return t
+}
+
+// listed is a tool as clients see it. Nothing here destroys, and all of it stays within the team.
+func (t *Tool) listed() *mcp.Tool {
+	no := false
+	return &mcp.Tool{Name: t.Name, Description: t.Prose(), InputSchema: t.Schema(),
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: t.ReadOnly, DestructiveHint: &no, OpenWorldHint: &no}}
+}
+
+// names lists the tools for the hint of an error.
+func names() string {
+	var out []string
+	for i := range All {
+		out = append(out, All[i].Name)
 	}
-	var loose any
-	if err = json.Unmarshal(args, &loose); err == nil {
-		err = schema.Validate(loose)
-	}
-	if err == nil {
-		err = json.Unmarshal(args, &in)
-	}
-	if err != nil {
-		return in, substrat.Errorf(substrat.CodeInvalid, "the arguments do not fit: %v", err).WithHint("the tool's schema says what it takes")
-	}
-	return in, nil
+	return strings.Join(out, ", ")
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/internal/sock"
@@ -17,6 +18,9 @@ import (
 // connsMost is how many connections one turn may have: a CLI starts a relay for each of its runs, and some start several.
 const connsMost = 16
 
+// acceptPause is the wait after a connection could not be accepted.
+const acceptPause = 50 * time.Millisecond
+
 // Listener is an agent's own socket, for one turn.
 type Listener struct {
 	l      net.Listener
@@ -24,7 +28,8 @@ type Listener struct {
 	wg     sync.WaitGroup
 }
 
-// Listen opens dir/agent.sock for one caller. The directory must exist; a stale socket in it is replaced.
+// Listen opens dir/agent.sock, mode 0600, for one caller and no other user. The directory is made if it is not there; a
+// stale socket in it is replaced, a live one is CodeConflict.
 func Listen(dir string, caller Caller, host Host, log *slog.Logger) (*Listener, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, substrat.Errorf(substrat.CodeStorage, "cannot make the directory of the agent's socket: %v", err)
@@ -44,8 +49,15 @@ func (l *Listener) accept(ctx context.Context, caller Caller, host Host, log *sl
 	slots := make(chan struct{}, connsMost)
 	for {
 		conn, err := l.l.Accept()
-		if err != nil {
+		if errors.Is(err, net.ErrClosed) {
 			return
+		}
+		if err != nil { // too many open files, say: it passes
+			log.Warn("cannot accept a connection to an agent's socket", "agent", caller.Name, "error", err)
+			if !pause(ctx) {
+				return
+			}
+			continue
 		}
 		if uid, err := sock.PeerUID(conn); err != nil || uid != os.Geteuid() {
 			log.Warn("refused a connection to an agent's socket", "agent", caller.Name, "uid", uid, "error", err)
@@ -65,6 +77,16 @@ func (l *Listener) accept(ctx context.Context, caller Caller, host Host, log *sl
 				log.Debug("an agent's connection ended", "agent", caller.Name, "error", err)
 			}
 		})
+	}
+}
+
+// pause waits before the next attempt to accept, and reports whether there is to be one.
+func pause(ctx context.Context) bool {
+	select {
+	case <-time.After(acceptPause):
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

@@ -2,13 +2,10 @@ package tool
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/subtle"
-	"encoding/json"
+	"errors"
 	"io"
-	"sync"
+	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"substrat.dev/substrat"
@@ -18,174 +15,87 @@ import (
 const guide = `Tools for working in a team of agents. They all answer at once and never wait for another agent.
 Replies arrive as your next message after you end your turn; do not poll. Call complete when your job is done.`
 
-// preamble is the first line of a relay: {"substrat":{"v":1,"relay":"<nonce>","token":"<turn token>"}}.
-type preamble struct {
-	Substrat *struct {
-		V     int    `json:"v"`
-		Relay string `json:"relay"`
-		Token string `json:"token"`
-		// Agent is what the caller believes to be. It is information only: identity is the socket.
-		Agent string `json:"agent"`
-	} `json:"substrat"`
-}
+// preambleTime is how long a relay may take to say who it is.
+const preambleTime = 10 * time.Second
 
-// Serve speaks MCP with one connection until it closes or ctx ends. The connection is closed.
+// Serve speaks MCP with one connection until it closes or ctx ends: lines of JSON-RPC in the revisions 2024-11-05 to
+// 2026-07-28. The connection is closed. A peer that may not speak gets one JSON-RPC error with the code -32099, and
+// CodeForbidden, CodeVersion or CodeInvalid is returned; io.EOF if it said nothing at all.
 func Serve(ctx context.Context, host Host, caller Caller, conn io.ReadWriteCloser) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	w := newWire(conn)
+	stop := context.AfterFunc(ctx, w.hangUp)
 	defer stop()
-	defer conn.Close()
-	w := &wire{conn: conn, lines: newLines(conn)}
-	nonce, err := w.admit(caller)
+	defer w.hangUp()
+	nonce, err := w.greet(caller)
 	if err != nil {
-		_, _ = conn.Write(refusal(err))
+		if !errors.Is(err, io.EOF) {
+			_ = w.write(refusal(nil, codeRefused, err.Error()))
+		}
 		return err
 	}
-	return newServer(host, caller, nonce).Run(ctx, w)
+	for {
+		err := newServer(host, caller, nonce, w).Run(ctx, w)
+		if !w.anew.CompareAndSwap(true, false) {
+			return err
+		}
+	}
 }
 
-// refusal is a JSON-RPC error for somebody who may not speak.
-func refusal(err error) []byte {
-	data, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": -32600, "message": err.Error()}})
-	return append(data, '\n')
-}
-
-// admit reads the preamble and checks the token. A caller without a token (an operator) may leave the preamble out.
-func (w *wire) admit(caller Caller) (nonce string, err error) {
+// greet reads the first line of a connection.
+func (w *wire) greet(caller Caller) (nonce string, err error) {
+	timed, ok := w.conn.(interface{ SetReadDeadline(time.Time) error })
+	if ok = ok && caller.Token != ""; ok {
+		_ = timed.SetReadDeadline(time.Now().Add(preambleTime))
+	}
 	line, err := w.lines.next()
 	if err != nil {
 		return "", err
 	}
-	var p preamble
-	if json.Unmarshal(line, &p) != nil || p.Substrat == nil {
-		if caller.Token != "" {
-			return "", substrat.Errorf(substrat.CodeForbidden, "this socket takes a relay only: it has to say who it is first")
-		}
-		w.first = append([]byte(nil), line...)
-		return rand.Text(), nil
+	nonce, used, err := admit(line, caller)
+	if !used && err == nil {
+		w.held = append([]byte(nil), line...)
 	}
-	if caller.Token != "" && subtle.ConstantTimeCompare([]byte(p.Substrat.Token), []byte(caller.Token)) != 1 {
-		return "", substrat.Errorf(substrat.CodeForbidden, "this is not the token of the turn")
+	if ok {
+		_ = timed.SetReadDeadline(time.Time{})
 	}
-	if p.Substrat.Relay == "" || len(p.Substrat.Relay) > 64 {
-		return rand.Text(), nil
-	}
-	return p.Substrat.Relay, nil
+	return nonce, err
 }
 
-// newServer makes the MCP server of one connection.
-func newServer(host Host, caller Caller, nonce string) *mcp.Server {
-	s := mcp.NewServer(&mcp.Implementation{Name: "substrat", Version: "1"}, &mcp.ServerOptions{Instructions: guide})
-	for _, t := range All {
-		s.AddTool(&mcp.Tool{Name: t.Name, Description: t.Prose, InputSchema: t.Schema}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+// newServer makes the MCP server of one session. Its list of tools does not change, so nobody need subscribe to it.
+func newServer(host Host, caller Caller, nonce string, w *wire) *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "substrat", Version: "1"},
+		&mcp.ServerOptions{Instructions: guide, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
+	known := map[string]bool{}
+	for i := range All {
+		t := &All[i]
+		known[t.Name] = true
+		s.AddTool(t.listed(), func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			c := &call{host: host, caller: caller}
-			if id, ok := req.Params.Meta[metaCall].(string); ok && caller.Turn != "" {
-				c.key = caller.Turn + "/" + nonce + "/" + id
+			if caller.Turn != "" {
+				c.key = caller.Turn + "/" + nonce + "/" + req.Extra.Header.Get(callHeader)
 			}
-			return answer(t.call(ctx, c, req.Params.Arguments)), nil
+			result, err := t.compiled().call(ctx, c, req.Params.Arguments)
+			if ctx.Err() == nil && leaving(err) {
+				w.hangUp()
+			}
+			return answer(result, err), nil
 		})
 	}
+	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if p, ok := req.GetParams().(*mcp.CallToolParamsRaw); ok && p != nil && !known[p.Name] {
+				return answer(nil, substrat.Errorf(substrat.CodeNotFound, "no tool is called %.80q", p.Name).WithHint("there are %s", names())), nil
+			}
+			return next(ctx, method, req)
+		}
+	})
 	return s
 }
 
-// answer makes a tool's result: structured, and the same as text for clients that read only that.
-func answer(result any, err error) *mcp.CallToolResult {
-	if err != nil {
-		problem := &substrat.Error{Code: substrat.CodeOf(err), Message: err.Error()}
-		if e, ok := asError(err); ok {
-			problem = e
-		}
-		result = map[string]any{"error": problem}
-	}
-	data, encodeErr := json.Marshal(result)
-	if encodeErr != nil {
-		data = []byte(`{"error":{"code":"internal","message":"the answer could not be encoded"}}`)
-		err = encodeErr
-	}
-	return &mcp.CallToolResult{IsError: err != nil, Content: []mcp.Content{&mcp.TextContent{Text: string(data)}}, StructuredContent: json.RawMessage(data)}
-}
-
-// wire is a connection as the SDK wants it. It tells the tools the JSON-RPC id of each call, which the SDK keeps to
-// itself: the id goes into the call's _meta, over anything the client may have put there.
-type wire struct {
-	conn  io.ReadWriteCloser
-	lines *lines
-	first []byte
-	mu    sync.Mutex
-}
-
-// metaCall is where a call's JSON-RPC id stands.
-const metaCall = "substrat.dev/call"
-
-// Connect implements mcp.Transport.
-func (w *wire) Connect(context.Context) (mcp.Connection, error) { return w, nil }
-
-// SessionID implements mcp.Connection. There are no sessions: identity is the socket.
-func (w *wire) SessionID() string { return "" }
-
-// Close implements mcp.Connection.
-func (w *wire) Close() error { return w.conn.Close() }
-
-// Read implements mcp.Connection.
-func (w *wire) Read(context.Context) (jsonrpc.Message, error) {
-	for {
-		line := w.first
-		w.first = nil
-		if line == nil {
-			var err error
-			if line, err = w.lines.next(); err != nil {
-				return nil, err
-			}
-		}
-		msg, err := jsonrpc.DecodeMessage(line)
-		if err != nil {
-			if err := w.write(refusal(err)); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if req, ok := msg.(*jsonrpc.Request); ok && req.Method == "tools/call" {
-			req.Params = markCall(req.Params, req.ID.Raw())
-		}
-		return msg, nil
-	}
-}
-
-// Write implements mcp.Connection.
-func (w *wire) Write(_ context.Context, msg jsonrpc.Message) error {
-	data, err := jsonrpc.EncodeMessage(msg)
-	if err != nil {
-		return err
-	}
-	return w.write(append(data, '\n'))
-}
-
-func (w *wire) write(data []byte) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	_, err := w.conn.Write(data)
-	return err
-}
-
-// markCall puts a call's id into its _meta. Numbers and strings stay apart.
-func markCall(params json.RawMessage, id any) json.RawMessage {
-	var p map[string]json.RawMessage
-	if json.Unmarshal(params, &p) != nil || p == nil {
-		return params
-	}
-	meta := map[string]json.RawMessage{}
-	_ = json.Unmarshal(p["_meta"], &meta)
-	if meta == nil {
-		meta = map[string]json.RawMessage{}
-	}
-	text, _ := json.Marshal(id)
-	quoted, _ := json.Marshal(string(text))
-	meta[metaCall] = quoted
-	p["_meta"], _ = json.Marshal(meta)
-	out, err := json.Marshal(p)
-	if err != nil {
-		return params
-	}
-	return out
+// leaving reports whether a call failed because the daemon is on its way out. Whether it was made durable is then
+// open, so it is not answered: the connection closes, and the relay repeats the call to the next daemon, which knows.
+func leaving(err error) bool {
+	return err != nil && (errors.Is(err, context.Canceled) || substrat.CodeOf(err) == substrat.CodeUnavailable)
 }

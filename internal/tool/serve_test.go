@@ -126,7 +126,7 @@ func TestTools(t *testing.T) {
 		{"message_status", `{"message_id":"nonsense"}`, true, `that you sent or received`},
 		{"spawn_agent", `{"name":"critic","instructions":"judge","role":"reviewer"}`, false, `"status":"created"`},
 		{"spawn_agent", `{"name":"critic","instructions":"judge"}`, true, `"code":"name_taken"`},
-		{"spawn_agent", `{"name":"x","instructions":"","role":"king"}`, true, `worker, reviewer or manager`},
+		{"spawn_agent", `{"name":"x","instructions":"","role":"king"}`, true, `worker reviewer manager`},
 		{"spawn_agent", `{"name":"x","instructions":"","provider":"nonsense"}`, true, `not known`},
 		{"spawn_agent", `{"name":"x","instructions":"","workspace_subdir":"../.."}`, true, `not below the workspace`},
 		{"inspect_agent", `{"name":"coder"}`, false, `"recent_messages"`},
@@ -229,7 +229,7 @@ func TestForeignLines(t *testing.T) {
 	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
 	out := r.speak(`{"substrat":{"v":1,"relay":"r","token":"secret"}}`, hello, `not json`, `{"jsonrpc":"2.0","id":"a","method":"no/such"}`)
 	all := strings.Join(out, "\n")
-	for _, want := range []string{`"code":-32600`, `"protocolVersion":"2025-06-18"`, `"id":"a","error"`} {
+	for _, want := range []string{`"code":-32700`, `"protocolVersion":"2025-06-18"`, `"id":"a","error"`} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no %s in %s", want, all)
 		}
