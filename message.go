@@ -60,10 +60,10 @@ type Message struct {
 	State MessageState `json:"state"`
 	Text  string       `json:"text"`
 	// Turn is the turn it was injected into last.
-	Turn string `json:"turn,omitempty"`
+	Turn string `json:"turn"`
 	// Attempts counts the turns it was injected into.
 	Attempts int    `json:"attempts"`
-	ReplyTo  string `json:"reply_to,omitempty"`
+	ReplyTo  string `json:"reply_to"`
 	// AnsweredBy is the id of the reply.
 	AnsweredBy string `json:"answered_by,omitempty"`
 	// Cause is the message that led to this one; Hops counts the chain from the first.
