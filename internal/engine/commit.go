@@ -84,9 +84,11 @@ func (e *Engine) commit(ctx context.Context, batch []*request) error {
 	w := &writing{e: e, at: time.Now().UTC(), byTeam: map[string]int{}}
 	answers := make([]response, len(batch))
 	e.mu.Lock()
+	e.names.Lock()
 	for i, r := range batch {
 		answers[i] = w.decide(r)
 	}
+	e.names.Unlock()
 	err := w.append(ctx)
 	if err == nil {
 		e.publish(w)
@@ -192,7 +194,9 @@ func (e *Engine) publish(w *writing) {
 		e.totalDebt += len(b.Events)
 		e.hot[b.Team] = struct{}{}
 		if e.teams[b.Team].Ended() {
+			e.names.Lock()
 			delete(e.teams, b.Team)
+			e.names.Unlock()
 		}
 	}
 	close(e.changed)

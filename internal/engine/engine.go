@@ -58,7 +58,11 @@ type Engine struct {
 
 	// mu guards what the commit loop owns. It is held for writing from the first decision of a batch until the batch is
 	// durable, so that nobody reads what might still be lost.
-	mu    sync.RWMutex
+	mu sync.RWMutex
+	// names guards teams and index while they change, which is short. It lets a name be resolved while a batch is on its
+	// way to the disk, so that the next batch gathers meanwhile: what a name stands for is checked again by the command.
+	// It is taken after mu.
+	names sync.RWMutex
 	teams map[string]*team.State
 	index index
 	// hot are the teams that may need a turn, a timer or a runner.

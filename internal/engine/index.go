@@ -70,7 +70,7 @@ func (x *index) leave(id string) {
 	}
 }
 
-// find resolves a path, a bare name that fits one agent, or an id. Caller holds mu.
+// find resolves a path, a bare name that fits one agent, or an id. Caller holds mu or names.
 func (e *Engine) find(ref string) (*team.State, string, error) {
 	if t, ok := e.index.team[ref]; ok {
 		return e.teams[t], ref, nil
@@ -91,10 +91,11 @@ func (e *Engine) find(ref string) (*team.State, string, error) {
 	return nil, "", substrat.Errorf(substrat.CodeNotFound, "no agent %.80q", ref).WithHint("substrat agent ls shows the agents there are")
 }
 
-// resolve is find for those who do not hold mu.
+// resolve is find for those who do not hold mu. It does not wait for a batch that is on its way to the disk: an agent
+// that is not durable yet may be found, and a command for it is then decided after it.
 func (e *Engine) resolve(ref string) (teamID, id string, err error) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
+	e.names.RLock()
+	defer e.names.RUnlock()
 	s, id, err := e.find(ref)
 	if err != nil {
 		return "", "", err

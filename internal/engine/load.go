@@ -12,6 +12,8 @@ import (
 // load folds every live team from the journal: snapshots first, then the events they do not cover. What it costs follows
 // what is pending, not what has been. Caller holds mu or is alone.
 func (e *Engine) load(ctx context.Context) error {
+	e.names.Lock()
+	defer e.names.Unlock()
 	e.teams, e.hot, e.debt, e.totalDebt = map[string]*team.State{}, map[string]struct{}{}, map[string]int{}, 0
 	err := e.journal.Load(ctx, func(snap journal.Snapshot) error {
 		s, err := team.Decode(snap.Data)
