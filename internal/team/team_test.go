@@ -310,6 +310,8 @@ func TestSpawn(t *testing.T) {
 	st.must(Actor{}, Send{ID: "u", To: "coder", Text: "go"})
 	coder, _ := st.turn("coder", "t1")
 	st.refused(coder, Create{ID: "x", Name: "x", Subdir: "../out"}, substrat.CodeInvalid, "not below the workspace")
+	st.refused(coder, Create{ID: "x", Name: "x", Provider: "cursor", Network: substrat.NetworkHost}, substrat.CodeForbidden, "which you do not have")
+	st.refused(coder, Create{ID: "x", Name: "x", Dir: "/etc"}, substrat.CodeForbidden, "only the user names directories")
 	st.must(coder, Create{ID: "a", Name: "a", Instructions: "begin here", Subdir: "sub", Sandbox: substrat.NoSandbox})
 	st.must(coder, Create{ID: "b", Name: "b", Instructions: "stand by"})
 	st.must(coder, Send{ID: "m", Recipient: "b", Text: "do this"})
