@@ -64,7 +64,7 @@ func (b *bench) durable() error {
 	if err != nil {
 		return err
 	}
-	b.row("d the same over HTTP, 16 senders", "", fmt.Sprintf("%.0f", got), 0, "", true)
+	b.row("d commands/s over HTTP, 16 callers", "", fmt.Sprintf("%.0f", got), 0, "", true)
 	return nil
 }
 
@@ -141,15 +141,18 @@ func insert(db *sql.DB, n int) error {
 	return tx.Commit()
 }
 
-// engineSends measures commands from the call to the durable answer.
+// engineSends measures commands to the members of one team, from the call to the durable answer.
 func (b *bench) engineSends(senders, n int) (float64, error) {
 	e, stop, err := inProcess(b.home(fmt.Sprintf("d%d", senders)))
 	if err != nil {
 		return 0, err
 	}
 	ctx := context.Background()
+	if _, err := e.CreateAgent(ctx, substrat.NewAgent{Name: "lead"}); err != nil {
+		return 0, err
+	}
 	for w := range senders {
-		if _, err := e.CreateAgent(ctx, substrat.NewAgent{Name: fmt.Sprintf("a%d", w)}); err != nil {
+		if _, err := e.CreateAgent(ctx, substrat.NewAgent{Name: fmt.Sprintf("a%d", w), Parent: "lead"}); err != nil {
 			return 0, err
 		}
 	}
@@ -172,7 +175,7 @@ func (b *bench) httpSends(senders, n int) (float64, error) {
 	return httpRate(d.Client, senders, n)
 }
 
-// httpRate sends notes to agents that are kept busy with nothing: the operator's own child messages wake nobody here.
+// httpRate creates agents over the API: one durable command each, and nothing that wakes an agent.
 func httpRate(c *client.Client, senders, n int) (float64, error) {
 	ctx := context.Background()
 	return spread(senders, n, func(int) error {
