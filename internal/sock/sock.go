@@ -12,6 +12,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
+	"syscall"
 	"time"
 
 	"substrat.dev/substrat"
@@ -21,14 +23,10 @@ import (
 const plainLimit = 100
 
 // Listen opens a socket at path with mode 0600. A socket that nobody listens on any more is replaced; one that somebody
-// does is refused with CodeConflict.
+// does, or that is too busy to tell, is refused with CodeConflict.
 func Listen(path string) (net.Listener, error) {
-	if c, err := Dial(context.Background(), path); err == nil {
-		_ = c.Close()
-		return nil, substrat.Errorf(substrat.CodeConflict, "cannot listen on %s: somebody does", path)
-	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, substrat.Errorf(substrat.CodeStorage, "cannot remove a stale socket: %v", err)
+	if err := clear(path); err != nil {
+		return nil, err
 	}
 	addr, release, err := address(path)
 	if err != nil {
@@ -47,16 +45,37 @@ func Listen(path string) (net.Listener, error) {
 	return &listener{Listener: l, path: path}, nil
 }
 
-// listener removes its socket when it closes, unless another has taken its place meanwhile.
+// clear removes a socket that nobody listens on.
+func clear(path string) error {
+	c, err := Dial(context.Background(), path)
+	if err == nil {
+		_ = c.Close()
+	}
+	if err == nil || errors.Is(err, syscall.EAGAIN) || errors.Is(err, os.ErrDeadlineExceeded) {
+		return substrat.Errorf(substrat.CodeConflict, "cannot listen on %s: somebody does", path)
+	}
+	if st, err := os.Lstat(path); err == nil && st.IsDir() {
+		return substrat.Errorf(substrat.CodeConflict, "cannot listen on %s: it is a directory", path)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return substrat.Errorf(substrat.CodeStorage, "cannot remove a stale socket: %v", err)
+	}
+	return nil
+}
+
+// listener removes its socket when it closes, unless another listens there meanwhile.
 type listener struct {
 	net.Listener
 	path string
+	once sync.Once
 }
 
-// Close closes the listener and removes its socket.
+// Close closes the listener and removes its socket. Only what somebody listens on answers, so asking is surer than
+// comparing inodes, which are used again.
 func (l *listener) Close() error {
-	_ = os.Remove(l.path)
-	return l.Listener.Close()
+	err := l.Listener.Close()
+	l.once.Do(func() { _ = clear(l.path) })
+	return err
 }
 
 // Dial connects to the socket at path.
