@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -91,6 +92,7 @@ func TestTaken(t *testing.T) {
 	}
 	// The first one's late Close must not take the second one's socket away.
 	_ = first.Close()
+	_ = second.(*listener).Listener.(*net.UnixListener).SetDeadline(time.Now().Add(10 * time.Second))
 	asked, err := second.Accept() // whether somebody is there
 	if err != nil {
 		t.Fatal(err)
