@@ -9,20 +9,29 @@ import (
 )
 
 // sweep goes through the turn directories a dead daemon left. Open turns keep what they use and get a runner in the
-// first pass. Of a turn that is not open nothing may live: its outcome is recorded, or it was terminated.
+// first pass. Of a turn that is not open nothing may live: its outcome is recorded, or it was terminated. Looking for
+// those takes as long as there is history, so it does not hold up the start.
 func (e *Engine) sweep(ctx context.Context) {
 	open := map[string]bool{}
 	for _, o := range e.openTurns() {
 		open[o.turn] = true
 		e.adoptDirs(e.turnDir(o.turn))
 	}
+	e.wg.Go(func() { e.sweepStrays(ctx, open) })
+}
+
+// sweepStrays ends what lives of turns that were not open when the daemon started. Turns that started since have a runner.
+func (e *Engine) sweepStrays(ctx context.Context, open map[string]bool) {
 	entries, err := os.ReadDir(filepath.Join(e.cfg.Home, "turns"))
 	if err != nil {
 		return
 	}
 	for _, entry := range entries {
 		dir := e.turnDir(entry.Name())
-		if open[entry.Name()] || !unfinished(dir) {
+		if ctx.Err() != nil {
+			return
+		}
+		if open[entry.Name()] || !unfinished(dir) || e.running(entry.Name()) {
 			continue
 		}
 		e.adoptDirs(dir)
@@ -34,6 +43,13 @@ func (e *Engine) sweep(ctx context.Context) {
 			e.releaseDirs(dir)
 		})
 	}
+}
+
+// running reports whether a turn has a runner.
+func (e *Engine) running(id string) bool {
+	e.runMu.Lock()
+	defer e.runMu.Unlock()
+	return e.runners[id] != nil
 }
 
 // unfinished reports whether a turn directory was not tidied. The socket's directory is the first thing in it and the last
