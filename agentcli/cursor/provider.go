@@ -42,15 +42,16 @@ func (p *Provider) Info() agentcli.Info {
 	return agentcli.Info{Name: p.opts.Name, Title: title, Resume: true, MCP: true, Network: p.opts.Network}
 }
 
-// Converse implements agentcli.Provider: it decodes until the terminal record. A session that is not the one asked for
-// fails the turn: the real CLI begins an empty conversation under an id it does not know, and says nothing.
+// Converse implements agentcli.Provider: it decodes until the terminal record. A session that is not the one asked for is
+// noted and reported in the result: the host decides what that means for the conversation.
 func (p *Provider) Converse(ctx context.Context, conn agentcli.Conn, req agentcli.Request, emit func(agentcli.Event) error) (agentcli.Result, error) {
 	d := NewDecoder(true)
+	emit = noteOtherSession(req, emit)
 	for {
 		f, err := conn.ReadFrame(ctx)
 		if errors.Is(err, io.EOF) {
 			err := d.finish(emit)
-			return verify(d.Result(), req), err
+			return d.Result(), err
 		}
 		if err != nil {
 			return d.Result(), err
@@ -60,22 +61,23 @@ func (p *Provider) Converse(ctx context.Context, conn agentcli.Conn, req agentcl
 		} else {
 			err = d.Decode(f.Data, f.End, emit)
 		}
-		if err != nil {
+		if err != nil || d.result.Terminal {
 			return d.Result(), err
-		}
-		if d.result.Terminal {
-			return verify(d.Result(), req), nil
 		}
 	}
 }
 
-func verify(r agentcli.Result, req agentcli.Request) agentcli.Result {
-	if req.Session != "" && r.Session != "" && r.Session != req.Session {
-		r.Outcome, r.Class = substrat.FailedTurn, substrat.ClassSession
-		r.Detail = "the agent went on in session " + r.Session + " instead of " + req.Session
-		r.Terminal = true
+// noteOtherSession adds a notice when the CLI goes on in another conversation than the one it was to resume.
+func noteOtherSession(req agentcli.Request, emit func(agentcli.Event) error) func(agentcli.Event) error {
+	return func(e agentcli.Event) error {
+		if err := emit(e); err != nil || e.Type != agentcli.EventSession || req.Session == "" || e.Session == "" || e.Session == req.Session {
+			return err
+		}
+		return emit(agentcli.Event{
+			Type: agentcli.EventNotice, Offset: e.Offset, Session: e.Session,
+			Text: "the agent goes on in session " + e.Session + " instead of " + req.Session + ": it may not remember what was before",
+		})
 	}
-	return r
 }
 
 // uuidLine finds the id that create-chat prints.

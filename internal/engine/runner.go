@@ -73,6 +73,7 @@ func (r *runner) run(ctx context.Context) {
 	}
 	// Whoever learns of the outcome finds the workspace as the agent left it, and nothing of ours in it.
 	r.e.releaseDirs(r.dir)
+	r.followSession(ctx, v.result.Session)
 	if !r.record(ctx, v) {
 		return
 	}
@@ -244,6 +245,18 @@ func (r *runner) judge(a *attempt, t *turn.Turn, result agentcli.Result, exit tu
 		})
 	}
 	return v
+}
+
+// followSession binds the agent to the conversation that its CLI reported, if that is another than the one it was given:
+// the next turn goes on where this one was, and the journal shows the change.
+func (r *runner) followSession(ctx context.Context, session string) {
+	if session == "" {
+		return
+	}
+	_, err := r.e.Do(ctx, r.team, team.Meta{}, team.Bind{Agent: r.agent, Session: session})
+	if err != nil && ctx.Err() == nil {
+		r.e.cfg.Log.Warn("cannot bind the session of a turn", "turn", r.turn, "error", err)
+	}
 }
 
 // textMost bounds what a turn's text takes in the journal; the whole is in the spool.
