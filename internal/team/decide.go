@@ -110,13 +110,21 @@ func (s *State) answered(key string) (json.RawMessage, bool) {
 		return nil, false
 	}
 	turn, call := splitKey(key)
-	for id := range s.open {
-		if t := s.Agents[id].Turn; t.ID == turn {
-			answer, ok := t.Answers[call]
-			return answer, ok
-		}
+	if t := s.openTurn(turn); t != nil {
+		answer, ok := t.Answers[call]
+		return answer, ok
 	}
 	return nil, false
+}
+
+// openTurn finds an open turn by its id. There are no more of them than slots.
+func (s *State) openTurn(id string) *Turn {
+	for agent := range s.open {
+		if t := s.Agents[agent].Turn; t.ID == id {
+			return t
+		}
+	}
+	return nil
 }
 
 func splitKey(key string) (turn, call string) {

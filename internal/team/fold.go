@@ -37,15 +37,14 @@ func (s *State) Apply(e Entry) ([]Retired, error) {
 // remember keeps a tool call's answer for as long as its turn is open.
 func (f *folding) remember(e Entry) {
 	turn, key := splitKey(e.Key)
-	for id := range f.open {
-		if t := f.Agents[id].Turn; t.ID == turn {
-			if t.Answers == nil {
-				t.Answers = map[string]json.RawMessage{}
-			}
-			t.Answers[key] = e.Answer
-			return
-		}
+	t := f.openTurn(turn)
+	if t == nil {
+		return
 	}
+	if t.Answers == nil {
+		t.Answers = map[string]json.RawMessage{}
+	}
+	t.Answers[key] = e.Answer
 }
 
 func (f *folding) agent(id string) (*Agent, error) {

@@ -162,7 +162,7 @@ func (x *TurnStarted) fold(f *folding) error {
 	if err != nil {
 		return err
 	}
-	if a.Turn != nil || x.Turn == "" || x.Number <= a.Turns {
+	if a.Turn != nil || x.Turn == "" || x.Number <= a.Turns || f.openTurn(x.Turn) != nil {
 		return substrat.Errorf(substrat.CodeConflict, "turn %q cannot be number %d of %s", x.Turn, x.Number, a.ID)
 	}
 	if err := f.checkMail(a, x.Messages, substrat.Queued); err != nil {

@@ -70,14 +70,23 @@ func (s *State) leave(a *Agent) {
 	if p == nil {
 		return
 	}
-	delete(s.names[p.ID], a.Name)
+	if delete(s.names[p.ID], a.Name); len(s.names[p.ID]) == 0 {
+		delete(s.names, p.ID)
+	}
 	if g := s.grand[p.Parent]; g != nil {
-		if g[a.Name]--; g[a.Name] == 0 {
-			delete(g, a.Name)
+		if less(g, a.Name); len(g) == 0 {
+			delete(s.grand, p.Parent)
 		}
 	}
 	for up := p; up != nil; up = s.Agents[up.Parent] {
-		s.below[up.ID]--
+		less(s.below, up.ID)
+	}
+}
+
+// less counts one down. What is at zero is not kept: a rebuilt index does not have it either.
+func less(counts map[string]int, key string) {
+	if counts[key]--; counts[key] == 0 {
+		delete(counts, key)
 	}
 }
 

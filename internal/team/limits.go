@@ -31,19 +31,20 @@ func DefaultLimits() Limits {
 }
 
 // backoff is the wait after the nth failure in a row, n from 1.
-func (l Limits) backoff(n int) time.Duration {
-	d := l.Backoff
-	for i := 1; i < n && d < l.BackoffMax; i++ {
-		d *= 4
-	}
-	return min(d, l.BackoffMax)
-}
+func (l Limits) backoff(n int) time.Duration { return grow(l.Backoff, 4, n, l.BackoffMax) }
 
 // interruptBackoff is short: the agent did nothing wrong, but a crash that repeats must not spin.
 func (l Limits) interruptBackoff(n int) time.Duration {
-	d := l.Backoff / 10
-	for i := 1; i < n && d < l.BackoffMax/10; i++ {
-		d *= 2
+	return grow(l.Backoff/10, 2, n, l.BackoffMax/10)
+}
+
+// grow multiplies d by factor n-1 times, up to most.
+func grow(d, factor time.Duration, n int, most time.Duration) time.Duration {
+	for i := 1; i < n && 0 < d && d < most; i++ {
+		if d > most/factor {
+			return most
+		}
+		d *= factor
 	}
-	return min(d, l.BackoffMax/10)
+	return min(d, most)
 }

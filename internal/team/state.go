@@ -2,6 +2,7 @@ package team
 
 import (
 	"encoding/json"
+	"errors"
 	"time"
 
 	"substrat.dev/substrat"
@@ -135,10 +136,14 @@ func New(team string) *State {
 // Encode gives the snapshot of a state.
 func (s *State) Encode() ([]byte, error) { return json.Marshal(s) }
 
-// Decode reads a snapshot.
+// Decode reads a snapshot. One that is damaged or does not hold together is refused with CodeStorage.
 func Decode(data []byte) (*State, error) {
 	s := New("")
-	if err := json.Unmarshal(data, s); err != nil || s.Agents == nil || s.Messages == nil || s.Broadcasts == nil {
+	err := json.Unmarshal(data, s)
+	if err == nil && (s.Agents == nil || s.Messages == nil || s.Broadcasts == nil) {
+		err = errors.New("a part of it is null")
+	}
+	if err != nil {
 		return nil, substrat.Errorf(substrat.CodeStorage, "cannot read the snapshot of a team: %v", err)
 	}
 	if err := s.validate(); err != nil {

@@ -42,7 +42,7 @@ type End struct {
 
 func (c Start) decide(d *decision) (any, error) {
 	a := d.Agents[c.Agent]
-	if a == nil || c.Turn == "" || !d.ready(a, d.At) {
+	if a == nil || c.Turn == "" || d.openTurn(c.Turn) != nil || !d.ready(a, d.At) {
 		return nil, substrat.Errorf(substrat.CodeConflict, "cannot start a turn: the agent is not ready")
 	}
 	most := c.Most
@@ -184,7 +184,7 @@ func (d *decision) failed(a *Agent, x *TurnEnded, mail []string) {
 	}
 	if len(x.Requeued) > 0 {
 		x.Attempts, x.Interrupts = a.Attempts, a.Interrupts
-		var wait time.Duration
+		wait := time.Duration(0)
 		if cut {
 			x.Interrupts++
 			wait = d.Limits.interruptBackoff(x.Interrupts)

@@ -10,7 +10,7 @@ import (
 // again. An ended team has no agents and passes.
 func (s *State) validate() error {
 	v := &validation{State: s, places: map[string]bool{}, awaited: map[string]bool{}, turns: map[string]bool{}}
-	if s.Seq < 0 || len(s.Agents) > 0 && s.Root() == nil {
+	if s.Team == "" || s.Seq < 0 || len(s.Agents) > 0 && s.Root() == nil {
 		return v.broken("it has no root")
 	}
 	if err := v.identities(); err != nil {
