@@ -140,6 +140,10 @@ func (d *decision) checkSpawn(p *Agent, c Create) error {
 	if _, hops := chain(p); hops > d.Limits.Hops {
 		return d.tooManyHops("create " + c.Name)
 	}
+	if c.Network == substrat.NetworkHost && p.Network == substrat.NetworkNone {
+		return substrat.Errorf(substrat.CodeForbidden, "cannot create %q: provider %s needs the network, which you do not have", c.Name, c.Provider).
+			WithHint("ask the user to create it")
+	}
 	if c.Dir != "" {
 		return substrat.Errorf(substrat.CodeForbidden, "cannot create %q in %.80q: only the user names directories", c.Name, c.Dir).
 			WithHint("workspace_subdir names a directory below your own workspace")

@@ -114,6 +114,17 @@ func TestSpawnNeverWidens(t *testing.T) {
 	}
 }
 
+func TestSpawnGetsNoMoreNetwork(t *testing.T) {
+	st := tell(t)
+	far := Create{ID: "x", Name: "x", Provider: "cursor", Network: substrat.NetworkHost}
+	st.refused(st.busy("coder", "t1"), far, substrat.CodeForbidden, "provider cursor needs the network, which you do not have")
+	st.must(user, Create{ID: "open", Name: "open", Parent: "lead", Provider: "cursor", Network: substrat.NetworkHost})
+	st.must(st.busy("open", "t2"), far)
+	if got := st.s.Agents["x"].Network; got != substrat.NetworkHost {
+		t.Errorf("network %q", got)
+	}
+}
+
 func TestSpawnStaysInTheWorkspace(t *testing.T) {
 	st := tell(t)
 	coder := st.busy("coder", "t1")

@@ -31,62 +31,57 @@ type Retired struct {
 }
 
 // facts makes an empty fact for each event type.
-var facts = map[string]func() Fact{}
-
-func register(f func() Fact) struct{} {
-	facts[f().Type()] = f
-	return struct{}{}
+var facts = map[string]func() Fact{
+	"agent.created":     func() Fact { return &AgentCreated{} },
+	"agent.completing":  func() Fact { return &AgentCompleting{} },
+	"agent.terminated":  func() Fact { return &AgentTerminated{} },
+	"message.sent":      func() Fact { return &MessageSent{} },
+	"message.expired":   func() Fact { return &MessageExpired{} },
+	"inbox.taken":       func() Fact { return &InboxTaken{} },
+	"turn.started":      func() Fact { return &TurnStarted{} },
+	"turn.cancel_asked": func() Fact { return &TurnCancelled{} },
+	"turn.ended":        func() Fact { return &TurnEnded{} },
+	"session.bound":     func() Fact { return &SessionBound{} },
+	"broadcast.closed":  func() Fact { return &BroadcastClosed{} },
 }
 
-var _ = register(func() Fact { return &AgentCreated{} })
-var _ = register(func() Fact { return &AgentCompleting{} })
-var _ = register(func() Fact { return &AgentTerminated{} })
-var _ = register(func() Fact { return &MessageSent{} })
-var _ = register(func() Fact { return &MessageExpired{} })
-var _ = register(func() Fact { return &InboxTaken{} })
-var _ = register(func() Fact { return &TurnStarted{} })
-var _ = register(func() Fact { return &TurnCancelled{} })
-var _ = register(func() Fact { return &TurnEnded{} })
-var _ = register(func() Fact { return &SessionBound{} })
-var _ = register(func() Fact { return &BroadcastClosed{} })
-
-// AgentCreated: a node was added to the tree.
+// AgentCreated means: a node was added to the tree.
 type AgentCreated struct {
 	Agent Agent  `json:"agent"`
 	Path  string `json:"path"`
 }
 
-// AgentCompleting: an agent called complete and ends with its open turn.
+// AgentCompleting means: an agent called complete and ends with its open turn.
 type AgentCompleting struct {
 	Agent  string `json:"agent"`
 	Result string `json:"result"`
 }
 
-// AgentTerminated: agents ended, children before parents. Their open turns are cancelled with them.
+// AgentTerminated means: agents ended, children before parents. Their open turns are cancelled with them.
 type AgentTerminated struct {
 	Agents []string `json:"agents"`
 	Reason string   `json:"reason"`
 }
 
-// MessageSent: a message entered a mailbox or the user's inbox. One with ReplyTo answers that message.
+// MessageSent means: a message entered a mailbox or the user's inbox. One with ReplyTo answers that message.
 type MessageSent struct {
 	Message Message `json:"message"`
 }
 
-// MessageExpired: a request's deadline passed.
+// MessageExpired means: a request's deadline passed.
 type MessageExpired struct {
 	ID     string `json:"id"`
 	Detail string `json:"detail"`
 }
 
-// InboxTaken: an agent took queued messages into its open turn.
+// InboxTaken means: an agent took queued messages into its open turn.
 type InboxTaken struct {
 	Agent    string   `json:"agent"`
 	Turn     string   `json:"turn"`
 	Messages []string `json:"messages"`
 }
 
-// TurnStarted: an agent was given a slot and the mail that is its prompt.
+// TurnStarted means: an agent was given a slot and the mail that is its prompt.
 type TurnStarted struct {
 	Turn     string   `json:"turn"`
 	Agent    string   `json:"agent"`
@@ -95,14 +90,14 @@ type TurnStarted struct {
 	Retry    string   `json:"retry,omitempty"`
 }
 
-// TurnCancelled: somebody asked to end the open turn. The outcome follows with TurnEnded.
+// TurnCancelled means: somebody asked to end the open turn. The outcome follows with TurnEnded.
 type TurnCancelled struct {
 	Turn  string `json:"turn"`
 	Agent string `json:"agent"`
 	By    string `json:"by"`
 }
 
-// TurnEnded: the one outcome of a turn, and what became of the mail that was in it.
+// TurnEnded means: the one outcome of a turn, and what became of the mail that was in it.
 type TurnEnded struct {
 	Turn      string                `json:"turn"`
 	Agent     string                `json:"agent"`
@@ -146,13 +141,13 @@ func (x *TurnEnded) why() string {
 	return how + " (" + x.reason() + ")"
 }
 
-// SessionBound: the provider's conversation of an agent is known.
+// SessionBound means: the provider's conversation of an agent is known.
 type SessionBound struct {
 	Agent   string `json:"agent"`
 	Session string `json:"session"`
 }
 
-// BroadcastClosed: every request of a broadcast is settled. The summary to its sender follows as a message.
+// BroadcastClosed means: every request of a broadcast is settled. The summary to its sender follows as a message.
 type BroadcastClosed struct {
 	ID string `json:"id"`
 }

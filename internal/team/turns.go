@@ -184,7 +184,7 @@ func (d *decision) failed(a *Agent, x *TurnEnded, mail []string) {
 	}
 	if len(x.Requeued) > 0 {
 		x.Attempts, x.Interrupts = a.Attempts, a.Interrupts
-		wait := time.Duration(0)
+		var wait time.Duration
 		if cut {
 			x.Interrupts++
 			wait = d.Limits.interruptBackoff(x.Interrupts)
