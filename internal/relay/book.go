@@ -29,8 +29,6 @@ type book struct {
 	handshake   request
 	answered    bool
 	initialized []byte
-	// swallow is the id of an answer that the client has had already, on the present connection.
-	swallow string
 	// refused says why the daemon will not hear this relay.
 	refused string
 	// room gets a token when a request was settled.
@@ -105,10 +103,6 @@ func (b *book) remove(id string) {
 func (b *book) waited(id string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if id == b.swallow {
-		b.swallow = ""
-		return false
-	}
 	if id == b.handshake.id {
 		b.answered = true
 	}
@@ -128,9 +122,7 @@ func (b *book) repeat() [][]byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var out [][]byte
-	b.swallow = ""
-	if b.answered {
-		b.swallow = b.handshake.id
+	if b.answered { // nobody waits for this answer, so it will not be passed on
 		out = append(out, b.handshake.line, b.initialized)
 	}
 	for _, x := range b.pending {

@@ -17,7 +17,7 @@ func (r *relay) readInput(ctx context.Context) {
 			r.print(failure(nil, codeInvalid, err.Error()))
 		case err != nil:
 			return
-		case len(bytes.TrimSpace(line)) > 0:
+		case len(bytes.Trim(line, space)) > 0:
 			r.fromClient(ctx, line)
 		}
 	}
@@ -25,7 +25,7 @@ func (r *relay) readInput(ctx context.Context) {
 
 // fromClient takes one line: a message, or several in the brackets that one revision of MCP had.
 func (r *relay) fromClient(ctx context.Context, line []byte) {
-	if first := bytes.TrimLeft(line, " \t\r"); first[0] == '[' {
+	if first := bytes.TrimLeft(line, space); first[0] == '[' {
 		r.fromBatch(ctx, first)
 		return
 	}

@@ -17,11 +17,14 @@ type message struct {
 	fault  []byte // the error of an answer
 }
 
+// space is what may surround a JSON text.
+const space = " \t\r\n"
+
 var errNotMessage = errors.New("not a JSON-RPC message")
 
 // look reads the members of a line that is one JSON object.
 func look(line []byte) (m message, err error) {
-	line = bytes.TrimSpace(line)
+	line = bytes.Trim(line, space)
 	if !json.Valid(line) {
 		return m, errors.New("not JSON")
 	}
