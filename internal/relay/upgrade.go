@@ -31,7 +31,7 @@ func DialUpgrade(dial func(context.Context) (net.Conn, error), path string) func
 		defer cancel()
 		stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 		rest, err := upgrade(conn, path)
-		if !stop() && err == nil {
+		if !stop() {
 			err = context.Cause(ctx)
 		}
 		if err != nil {
