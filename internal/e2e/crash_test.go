@@ -97,6 +97,12 @@ func TestCrashDaemon(t *testing.T) {
 			t.Errorf("message %s: %s %v", id, m.State, err)
 		}
 	}
+	// A daemon that dies is no fault of the agent's: its turn goes on, or is interrupted, but does not fail.
+	for _, ev := range w.events() {
+		if ev.Type == "turn.ended" && strings.Contains(string(ev.Data), `"outcome":"failed"`) {
+			t.Errorf("a turn failed: %s", ev.Data)
+		}
+	}
 	t.Logf("%d messages acknowledged, %d kills", len(w.acked), kills)
 	w.check()
 }

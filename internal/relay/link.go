@@ -12,14 +12,18 @@ import (
 
 // keepLink connects, again and again, until ctx ends or the daemon refuses.
 func (r *relay) keepLink(ctx context.Context) {
-	lost, pause, told := time.Now(), backoffLeast, false
+	lost, pause, useless, told := time.Now(), backoffLeast, 0, false
 	for ctx.Err() == nil {
 		conn, err := r.o.Dial(ctx)
 		switch {
 		case errors.Is(err, ErrRefused):
 			r.refuse(err.Error())
 		case err == nil && r.serve(ctx, conn):
-			lost, pause, told = time.Now(), backoffLeast, false
+			lost, pause, useless, told = time.Now(), backoffLeast, 0, false
+		case err == nil:
+			if useless++; useless <= patience {
+				pause = backoffLeast
+			}
 		}
 		if r.book.refusal() != "" {
 			return

@@ -46,7 +46,10 @@ const (
 	// lastWrite is how long a client that does not read is waited for once everything else is over.
 	lastWrite = 100 * time.Millisecond
 	// backoffLeast and backoffMost are the pauses between attempts to connect; they double.
-	backoffLeast, backoffMost = 2 * time.Millisecond, 500 * time.Millisecond
+	backoffLeast, backoffMost = 2 * time.Millisecond, 100 * time.Millisecond
+	// patience is how many connections in a row may be of no use before the pauses grow: a daemon that is killed
+	// again and again is not the relay's fault, a request that kills it may be.
+	patience = 8
 	// settled is how long a connection has to last to count as one that works.
 	settled = time.Second
 )

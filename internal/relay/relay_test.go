@@ -341,7 +341,7 @@ func TestPoison(t *testing.T) {
 			}
 		}()
 		w.gets(`{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"the substrat daemon cannot be reached"}}`)
-		if tries < 100 || tries > 700 {
+		if tries < 1000 || tries > 3100 {
 			t.Errorf("%d connections in five minutes", tries)
 		}
 		w.cancel()
