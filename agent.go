@@ -11,8 +11,10 @@ const (
 	Idle AgentState = "idle"
 	// Busy: a turn is open.
 	Busy AgentState = "busy"
-	// Waiting: no turn is open and the reply to at least one sync message is outstanding.
+	// Waiting: no turn is open and a reply to a sync message, or a person's answer to a question, is outstanding.
 	Waiting AgentState = "waiting"
+	// Gated: its gate is down: mail is queued, but it is not woken before the gate is lifted or one turn is permitted.
+	Gated AgentState = "gated"
 	// Failed: the last turn failed for good. A new message wakes the agent all the same.
 	Failed AgentState = "failed"
 	// Terminated: the agent has ended and takes no more messages.
@@ -76,8 +78,19 @@ type Agent struct {
 	Session string `json:"session,omitempty"`
 	// Turn is the open turn's id, if any.
 	Turn string `json:"turn,omitempty"`
-	// WaitingFor lists the recipients whose replies are outstanding.
+	// WaitingFor lists the recipients whose replies are outstanding, USER among them if a question is.
 	WaitingFor []string `json:"waiting_for,omitempty"`
+	// Gated says that the gate is down, Permitted that the next turn passes it all the same.
+	Gated     bool `json:"gated,omitempty"`
+	Permitted bool `json:"permitted,omitempty"`
+	// Workspace is the reference of the named workspace it lives in, as its owner would write it; empty for a plain directory.
+	Workspace string `json:"workspace,omitempty"`
+	// Command is what a scripted agent runs.
+	Command []string `json:"command,omitempty"`
+	// Budgets are its own; Spent is what it used, SpentBelow with everything under it.
+	Budgets    []Budget `json:"budgets,omitempty"`
+	Spent      *Spent   `json:"spent,omitempty"`
+	SpentBelow *Spent   `json:"spent_below,omitempty"`
 	// RetryAt is when the next attempt is due after a failed turn.
 	RetryAt      *time.Time        `json:"retry_at,omitempty"`
 	LastError    string            `json:"last_error,omitempty"`
@@ -100,6 +113,15 @@ type NewAgent struct {
 	Sandbox      Sandbox           `json:"sandbox,omitempty"`
 	Metadata     map[string]string `json:"metadata,omitempty"`
 	Limits       *TurnLimits       `json:"limits,omitempty"`
+	// Workspace names a workspace it is to live in, instead of Dir.
+	Workspace string `json:"workspace,omitempty"`
+	// Worktree gives it a git worktree of its own, on a branch of its own, of the repository that Dir is in.
+	Worktree bool `json:"worktree,omitempty"`
+	// Branch is the worktree's branch. Default: substrat/PATH.
+	Branch  string   `json:"branch,omitempty"`
+	Command []string `json:"command,omitempty"`
+	Gated   bool     `json:"gated,omitempty"`
+	Budgets []Budget `json:"budgets,omitempty"`
 }
 
 // TurnLimits bounds one turn of an agent. Zero means the default.

@@ -18,6 +18,8 @@ const (
 	CodeUnreachable  Code = "unreachable"   // routing is one hop: parent, children, siblings
 	CodeLimit        Code = "limit"         // a limit of the team: depth, descendants, hops
 	CodeForbidden    Code = "forbidden"     // the caller may not do this
+	CodeRateLimited  Code = "rate_limited"  // too many calls; the hint says when to try again
+	CodeApproval     Code = "approval"      // a person has been asked first
 	CodeTerminated   Code = "terminated"    // the agent has ended
 	CodeUnavailable  Code = "unavailable"   // the daemon is not running, stopping, or refuses work for now
 	CodeStorage      Code = "storage"       // the journal could not make it durable

@@ -19,6 +19,12 @@ const (
 	KindResult MessageKind = "result"
 	// KindError tells that a turn failed or that a request will not be answered.
 	KindError MessageKind = "error"
+	// KindAnswer is a person's answer to a question, or their word on something that waited for it.
+	KindAnswer MessageKind = "answer"
+	// KindReminder is one that an agent set for itself.
+	KindReminder MessageKind = "reminder"
+	// KindState tells of a change of state that was subscribed to.
+	KindState MessageKind = "state"
 	// KindStart wakes an agent that was spawned and sent nothing: it begins with its instructions.
 	KindStart MessageKind = "start"
 )
@@ -30,6 +36,8 @@ type MessageState string
 const (
 	// Queued: waits in the recipient's mailbox.
 	Queued MessageState = "queued"
+	// Held: a rule keeps it for a person, who releases, edits or rejects it. Then it is queued, or dead.
+	Held MessageState = "held"
 	// Injected: part of the prompt (or taken by check_inbox) of the open turn named in Message.Turn.
 	Injected MessageState = "injected"
 	// Handled: the turn it was injected into completed. Final, except that a request may still be answered.
@@ -71,7 +79,9 @@ type Message struct {
 	Hops  int    `json:"hops"`
 	// Broadcast groups the messages of one broadcast.
 	Broadcast string `json:"broadcast,omitempty"`
-	// Detail says why a message is dead or expired.
+	// Item is what a person decides on, for a message that a rule held.
+	Item string `json:"item,omitempty"`
+	// Detail says why a message is dead or expired, and how a held one was changed.
 	Detail    string     `json:"detail,omitempty"`
 	CreatedAt time.Time  `json:"created_at"`
 	Deadline  *time.Time `json:"deadline,omitempty"`

@@ -66,4 +66,6 @@ type Turn struct {
 	ToolCalls int          `json:"tool_calls,omitempty"`
 	Files     []string     `json:"files,omitempty"` // touched, as the agent reported them, at most 50
 	Usage     *Usage       `json:"usage,omitempty"`
+	// CostMicros is what it cost in millionths of a dollar, 0 if that is not known.
+	CostMicros int64 `json:"cost_micros,omitempty"`
 }
