@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"substrat.dev/substrat"
@@ -28,6 +29,14 @@ type Create struct {
 	Network  substrat.Network
 	Limits   *substrat.TurnLimits
 	Metadata map[string]string
+	// Workspace is a reference to the workspace it lives in, as its creator names it; a person names an id. Own makes it
+	// one of its own, owned by the user.
+	Workspace string
+	Own       *CreateWorkspace
+	// Command is what a scripted agent runs.
+	Command []string
+	Gated   bool
+	Budgets []substrat.Budget
 }
 
 // Created answers Create.
@@ -44,7 +53,11 @@ func (c Create) decide(d *decision) (any, error) {
 	}
 	a := Agent{
 		ID: c.ID, Name: c.Name, Provider: c.Provider, Role: c.Role, Model: c.Model, Instructions: c.Instructions,
-		Dir: c.Dir, Sandbox: c.Sandbox, Network: c.Network, Limits: c.Limits, Metadata: c.Metadata,
+		Dir: c.Dir, Sandbox: c.Sandbox, Network: c.Network, Limits: c.Limits, Metadata: c.Metadata, Command: c.Command, Gated: c.Gated,
+	}
+	var err error
+	if a.Budgets, err = newBudgets(c.Budgets); err != nil {
+		return nil, err
 	}
 	path := c.Name
 	if d.Actor.Agent != "" {
@@ -69,8 +82,42 @@ func (c Create) decide(d *decision) (any, error) {
 	default:
 		return nil, substrat.Errorf(substrat.CodeInvalid, "cannot create %q: no role %.40q", c.Name, a.Role).WithHint("worker, reviewer or manager")
 	}
-	d.add(&AgentCreated{Agent: a, Path: path})
+	if err := d.house(c, &a); err != nil {
+		return nil, err
+	}
+	created := &AgentCreated{Agent: a, Path: path}
+	if !d.Actor.Operator {
+		created.By = d.Actor.Agent
+	}
+	d.add(created)
 	return Created{Status: "created", AgentID: c.ID, Name: c.Name, Path: path}, nil
+}
+
+// house gives a new agent its workspace, if it is to have another than its parent's.
+func (d *decision) house(c Create, a *Agent) error {
+	switch {
+	case c.Own != nil && c.Workspace != "", c.Own != nil && d.Actor.Agent != "":
+		return substrat.Errorf(substrat.CodeInvalid, "cannot create %q: a workspace of its own is for a person to give, and instead of another", c.Name)
+	case c.Own != nil:
+		own := *c.Own
+		if err := d.checkWorkspace(own, ""); err != nil {
+			return err
+		}
+		d.add(&WorkspaceCreated{Workspace: Workspace{ID: own.ID, Name: own.Name, Dir: own.Dir, Made: own.Made, Tree: own.Tree}})
+		a.Workspace, a.Dir, a.Subdir = own.ID, own.Dir, ""
+	case c.Workspace != "":
+		w, _, err := d.workspaceOf(c.Workspace)
+		if err != nil {
+			return err
+		}
+		if err := checkInside(c.Subdir); err != nil {
+			return err
+		}
+		a.Workspace, a.Subdir = w.ID, c.Subdir
+		root, sub, _ := d.rootOf(w)
+		a.Dir = filepath.Join(root.Dir, sub, c.Subdir)
+	}
+	return nil
 }
 
 // checkCreate checks what is given, whoever the parent is.
@@ -126,6 +173,9 @@ func (d *decision) childOf(c Create, a *Agent) error {
 			a.Sandbox = p.Sandbox
 		}
 	}
+	if c.Workspace != "" || c.Own != nil {
+		return a.inherit(p, "")
+	}
 	return a.inherit(p, c.Subdir)
 }
 
@@ -135,6 +185,13 @@ func (d *decision) checkSpawn(p *Agent, c Create) error {
 		if n := d.below[up.ID]; n >= d.Limits.Descendants {
 			return substrat.Errorf(substrat.CodeLimit, "cannot create %q: %s has %d agents under it, which is the limit", c.Name, up.Name, n).
 				WithHint("end agents that are done (complete), or give the work to one that exists")
+		}
+	}
+	if n := d.Limits.SpawnsPerMinute; n > 0 {
+		recent := slices.DeleteFunc(slices.Clone(d.Spawns), func(t time.Time) bool { return d.At.Sub(t) >= time.Minute })
+		if len(recent) >= n {
+			return substrat.Errorf(substrat.CodeRateLimited, "cannot create %q: %d agents were spawned in the last minute, which is the limit", c.Name, len(recent)).
+				WithHint("try again in %v", (time.Minute - d.At.Sub(recent[len(recent)-n])).Round(time.Second))
 		}
 	}
 	if _, hops := chain(p); hops > d.Limits.Hops {
@@ -154,15 +211,19 @@ func (d *decision) checkSpawn(p *Agent, c Create) error {
 // inherit fills what a child does not name from its parent.
 func (a *Agent) inherit(p *Agent, subdir string) error {
 	if a.Provider == "" {
+		if len(a.Command) == 0 {
+			a.Command = p.Command
+		}
 		a.Provider, a.Network = p.Provider, p.Network
 		if a.Model == "" {
 			a.Model = p.Model
 		}
 	}
 	if a.Dir == "" {
-		a.Dir = p.Dir
+		a.Dir, a.Workspace, a.Subdir = p.Dir, p.Workspace, p.Subdir
 	}
 	if subdir != "" {
+		a.Subdir = filepath.Join(p.Subdir, subdir)
 		if !filepath.IsLocal(subdir) || strings.ContainsRune(subdir, 0) {
 			return substrat.Errorf(substrat.CodeInvalid, "cannot use %.80q as workspace_subdir: it is not below the workspace", subdir)
 		}

@@ -11,7 +11,8 @@ import (
 )
 
 // Meta is what comes with every command: when, by whom, and the key under which a repeat is recognised.
-// Commands that the daemon gives itself (Start, Bind, End, Expire) have the zero Actor; the journal names the system.
+// Commands that the daemon gives itself (Start, Bind, End, Expire, Settle) have the zero Actor; the journal names the
+// system.
 type Meta struct {
 	At    time.Time
 	Actor Actor
@@ -19,6 +20,10 @@ type Meta struct {
 	Key string
 	// Limits are those of the team as configured now.
 	Limits Limits
+	// Keep holds messages between agents for a person. It may be nil.
+	Keep Gatekeeper
+	// Grant is the item by which a person allowed this call; it is used up if the command is carried out.
+	Grant string
 }
 
 // Actor is who asks: an agent in its open turn, an operator who speaks as an agent, or USER (the zero Actor).
@@ -62,13 +67,16 @@ func Decide(s *State, m Meta, c Command) ([]Entry, json.RawMessage, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if m.Grant != "" {
+		d.add(&GrantUsed{Agent: m.Actor.Agent, Item: m.Grant})
+	}
 	answer, err := json.Marshal(result)
 	if err != nil {
 		return nil, nil, substrat.Errorf(substrat.CodeInternal, "cannot encode an answer: %v", err)
 	}
 	actor := s.actorName(m.Actor)
 	switch c.(type) {
-	case Start, Bind, End, Expire:
+	case Start, Bind, End, Expire, Settle:
 		actor = substrat.System
 	}
 	entries := make([]Entry, len(d.facts))

@@ -20,8 +20,25 @@ type Terminate struct {
 	Reason string
 }
 
-// Expire settles the requests whose deadline has passed by Meta.At.
+// Expire does what time alone brings by Meta.At: requests and items past their deadline are settled, reminders sent.
 type Expire struct{}
+
+// Settle does what follows from the facts of the command before it, in the same transaction: those who subscribed to
+// changes of state are told, and budgets that were used are looked at.
+type Settle struct{}
+
+// Unsettled reports whether facts were folded that something follows from.
+func (s *State) Unsettled() bool { return len(s.firings) > 0 || len(s.metered) > 0 }
+
+// Settled forgets that something followed. It is called between the decision of a Settle and its fold, and after a
+// journal was folded: there, what followed is folded too.
+func (s *State) Settled() { s.firings, s.metered = nil, nil }
+
+func (Settle) decide(d *decision) (any, error) {
+	d.tellStates()
+	d.tellBudgets()
+	return nil, nil
+}
 
 // Status is the answer of commands that only say what happens now.
 type Status struct {
@@ -68,9 +85,9 @@ func (d *decision) sendResult(a *Agent, result string) {
 }
 
 func (c Terminate) decide(d *decision) (any, error) {
-	a := d.Agents[c.Agent]
-	if a == nil {
-		return nil, substrat.Errorf(substrat.CodeNotFound, "cannot terminate: no such agent")
+	a, err := d.charge(c.Agent, "terminate")
+	if err != nil {
+		return nil, err
 	}
 	reason := clean(c.Reason)
 	if reason == "" {
@@ -124,5 +141,7 @@ func (Expire) decide(d *decision) (any, error) {
 		}
 		d.add(&MessageExpired{ID: m.ID, Detail: detail})
 	}
+	d.expireItems()
+	d.remindDue()
 	return nil, nil
 }

@@ -23,11 +23,13 @@ type folding struct {
 	retired []Retired
 }
 
-// Retired is a record that left the hot state: a final message, an ended turn or agent. Exactly one field is set.
+// Retired is a record that left the hot state: a final message, an ended turn or agent, a closed item. Exactly one field
+// is set.
 type Retired struct {
 	Message *substrat.Message
 	Turn    *substrat.Turn
 	Agent   *substrat.Agent
+	Item    *substrat.Item
 }
 
 // facts makes an empty fact for each event type.
@@ -43,12 +45,42 @@ var facts = map[string]func() Fact{
 	"turn.ended":        func() Fact { return &TurnEnded{} },
 	"session.bound":     func() Fact { return &SessionBound{} },
 	"broadcast.closed":  func() Fact { return &BroadcastClosed{} },
+
+	"message.released":   func() Fact { return &MessageReleased{} },
+	"message.rejected":   func() Fact { return &MessageRejected{} },
+	"item.opened":        func() Fact { return &ItemOpened{} },
+	"item.closed":        func() Fact { return &ItemClosed{} },
+	"permission.granted": func() Fact { return &PermissionGranted{} },
+	"permission.used":    func() Fact { return &GrantUsed{} },
+	"agent.gated":        func() Fact { return &AgentGated{} },
+	"turn.permitted":     func() Fact { return &TurnPermitted{} },
+	"agent.poked":        func() Fact { return &AgentPoked{} },
+	"agent.annotated":    func() Fact { return &AgentAnnotated{} },
+	"agent.changed":      func() Fact { return &AgentChanged{} },
+	"subscription.made":  func() Fact { return &SubscriptionMade{} },
+	"subscription.ended": func() Fact { return &SubscriptionEnded{} },
+	"subscription.fired": func() Fact { return &SubscriptionFired{} },
+	"reminder.set":       func() Fact { return &ReminderSet{} },
+	"reminder.fired":     func() Fact { return &ReminderFired{} },
+	"reminder.cancelled": func() Fact { return &ReminderCancelled{} },
+	"budget.set":         func() Fact { return &BudgetsSet{} },
+	"budget.noted":       func() Fact { return &BudgetNoted{} },
+	"budget.extended":    func() Fact { return &BudgetExtended{} },
+	"account.released":   func() Fact { return &AccountReleased{} },
+	"cycle.found":        func() Fact { return &CycleFound{} },
+	"workspace.created":  func() Fact { return &WorkspaceCreated{} },
+	"workspace.deleted":  func() Fact { return &WorkspaceDeleted{} },
+	"workspace.linked":   func() Fact { return &DirLinked{} },
+	"workspace.unlinked": func() Fact { return &DirUnlinked{} },
+	"workspace.env_set":  func() Fact { return &WorkspaceEnvSet{} },
 }
 
 // AgentCreated means: a node was added to the tree.
 type AgentCreated struct {
 	Agent Agent  `json:"agent"`
 	Path  string `json:"path"`
+	// By is the agent that spawned it, empty if a person created it.
+	By string `json:"by,omitempty"`
 }
 
 // AgentCompleting means: an agent called complete and ends with its open turn.
@@ -63,9 +95,11 @@ type AgentTerminated struct {
 	Reason string   `json:"reason"`
 }
 
-// MessageSent means: a message entered a mailbox or the user's inbox. One with ReplyTo answers that message.
+// MessageSent means: a message entered a mailbox or the user's inbox, or is held. One with ReplyTo answers that message.
 type MessageSent struct {
 	Message Message `json:"message"`
+	// Held says that a rule keeps it for a person; the item is opened before.
+	Held bool `json:"held,omitempty"`
 }
 
 // MessageExpired means: a request's deadline passed.
@@ -112,6 +146,14 @@ type TurnEnded struct {
 	Requeued  []string              `json:"requeued,omitempty"`
 	Dead      []string              `json:"dead,omitempty"`
 	RetryAt   time.Time             `json:"retry_at,omitzero"`
+	// Spared says that the failure was not the mail's: its attempts are not counted.
+	Spared bool `json:"spared,omitempty"`
+	// Account is the provider's account it ran on, ResetAt when the provider said that it goes on.
+	Account string    `json:"account,omitempty"`
+	ResetAt time.Time `json:"reset_at,omitzero"`
+	// CostMicros is what the turn cost, if Priced.
+	CostMicros int64 `json:"cost_micros,omitempty"`
+	Priced     bool  `json:"priced,omitempty"`
 	// LoseSession says that the provider no longer has the conversation: the next turn begins another.
 	LoseSession bool `json:"lose_session,omitempty"`
 	// Attempts and Interrupts are the agent's counters after this turn.

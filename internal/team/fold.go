@@ -30,6 +30,7 @@ func (s *State) Apply(e Entry) ([]Retired, error) {
 	if e.Key != "" {
 		f.remember(e)
 	}
+	s.observe()
 	s.Seq++
 	return f.retired, nil
 }
@@ -73,7 +74,7 @@ func (x *AgentCreated) fold(f *folding) error {
 		return substrat.Errorf(substrat.CodeConflict, "agent %q exists", a.ID)
 	case CheckName(a.Name) != nil:
 		return substrat.Errorf(substrat.CodeConflict, "agent %s cannot be called %q", a.ID, a.Name)
-	case len(a.Children)+len(a.Queue)+len(a.Awaits) > 0 || a.Turn != nil || a.Completing != nil || a.Turns|a.Attempts|a.Interrupts != 0:
+	case len(a.Children)+len(a.Queue)+len(a.Awaits)+len(a.Subscriptions)+len(a.Reminders) > 0 || a.Turn != nil || a.Completing != nil || a.Turns|a.Attempts|a.Interrupts != 0:
 		return substrat.Errorf(substrat.CodeConflict, "agent %s is new and has a past", a.ID)
 	case a.Parent == "" && (a.ID != f.Team || len(f.Agents) > 0):
 		return substrat.Errorf(substrat.CodeConflict, "agent %s is not the root", a.ID)
@@ -87,6 +88,12 @@ func (x *AgentCreated) fold(f *folding) error {
 			return substrat.Errorf(substrat.CodeConflict, "agent %s has two children %q", p.ID, a.Name)
 		}
 		p.Children = append(p.Children, a.ID)
+	}
+	if a.Workspace != "" && f.Workspaces[a.Workspace] == nil {
+		return substrat.Errorf(substrat.CodeNotFound, "no workspace %s for agent %s", a.Workspace, a.ID)
+	}
+	if x.By != "" {
+		f.Spawns = append(slices.DeleteFunc(slices.Clone(f.Spawns), func(t time.Time) bool { return f.at.Sub(t) >= time.Minute }), f.at)
 	}
 	a.CreatedAt = f.at
 	f.Agents[a.ID] = &a
@@ -154,24 +161,34 @@ func (f *folding) end(a *Agent, reason string) {
 		f.finish(id, substrat.Dead, "the recipient ended: "+reason)
 	}
 	f.dropOpenRequests(a)
+	f.withdraw(func(x *Item) bool { return x.AgentID != a.ID })
 	view.State, view.EndedAt, view.LastError = substrat.Terminated, ptr(f.at), reason
 	view.Turn, view.Pending, view.RetryAt, view.WaitingFor = "", 0, nil, nil
 	f.retired = append(f.retired, Retired{Agent: &view})
 	if p := f.Agents[a.Parent]; p != nil {
 		p.Children = remove(p.Children, a.ID)
 	}
+	f.inherit(a)
 	f.leave(a)
+	delete(f.reminded, a.ID)
 	delete(f.Agents, a.ID)
+	for _, s := range a.Subscriptions {
+		f.unwatch(a.ID, s.Target)
+	}
 	f.touch(a)
 }
 
-// mail lists what is addressed to an agent and not final: what is in its open turn, then its mailbox.
+// mail lists what is addressed to an agent and not final: what is in its open turn, its mailbox, what is held.
 func (s *State) mail(a *Agent) []string {
 	var ids []string
 	if a.Turn != nil {
 		ids = s.injected(a)
 	}
-	return append(ids, a.Queue...)
+	ids = append(ids, a.Queue...)
+	for _, x := range s.openItems(a.ID, substrat.ItemMessage) {
+		ids = append(ids, x.Message)
+	}
+	return ids
 }
 
 // dropOpenRequests settles the requests whose turn completed and whose reply will not come any more, because the one who
@@ -198,10 +215,12 @@ func (x *BroadcastClosed) fold(f *folding) error {
 // retireTurn closes the open turn and leaves its record.
 func (f *folding) retireTurn(a *Agent, x *TurnEnded) {
 	t := a.Turn
+	a.LastHops = t.Hops
+	f.spend(a, x.spent(f.at.Sub(t.StartedAt)))
 	f.retired = append(f.retired, Retired{Turn: &substrat.Turn{
 		ID: t.ID, Agent: f.Path(a.ID), AgentID: a.ID, Team: f.Team, Session: a.Session, Number: t.Number,
 		Messages: slices.Concat(t.Prompted, t.Taken), StartedAt: t.StartedAt, EndedAt: ptr(f.at),
-		Outcome: x.Outcome, Class: x.Class, Detail: x.Detail, Text: x.Text, ToolCalls: x.ToolCalls, Files: x.Files, Usage: x.Usage,
+		Outcome: x.Outcome, Class: x.Class, Detail: x.Detail, Text: x.Text, ToolCalls: x.ToolCalls, Files: x.Files, Usage: x.Usage, CostMicros: x.CostMicros,
 	}})
 	a.Recent = append(a.Recent, Brief{
 		Turn: t.ID, Outcome: x.Outcome, Class: x.Class, DurationMS: f.at.Sub(t.StartedAt).Milliseconds(),

@@ -14,7 +14,7 @@ func (x *MessageSent) fold(f *folding) error {
 		return err
 	}
 	m.CreatedAt, m.Seq, m.Attempts, m.Failures, m.Cuts = f.at, f.Seq+1, 0, 0, 0
-	if m.ReplyTo != "" {
+	if m.ReplyTo != "" && !x.Held {
 		f.answer(&m)
 	}
 	if m.ToID == "" {
@@ -22,17 +22,26 @@ func (x *MessageSent) fold(f *folding) error {
 		f.retired = append(f.retired, Retired{Message: &m.Message})
 		return nil
 	}
-	to := f.Agents[m.ToID]
-	m.State = substrat.Queued
 	f.Messages[m.ID] = &m
-	to.Queue = append(to.Queue, m.ID)
-	to.Heard = append(to.Heard, Heard{From: m.From, Kind: m.Kind, Text: clip(m.Text, keepBriefText), At: f.at})
-	to.Heard = to.Heard[max(0, len(to.Heard)-keepHeard):]
-	f.touch(to)
+	if x.Held {
+		m.State = substrat.Held
+	} else {
+		f.deliver(&m)
+	}
 	if m.Kind == substrat.KindRequest {
 		f.await(&m)
 	}
 	return nil
+}
+
+// deliver puts a message into its mailbox.
+func (f *folding) deliver(m *Message) {
+	to := f.Agents[m.ToID]
+	m.State = substrat.Queued
+	to.Queue = append(to.Queue, m.ID)
+	to.Heard = append(to.Heard, Heard{From: m.From, Kind: m.Kind, Text: clip(m.Text, keepBriefText), At: f.at})
+	to.Heard = to.Heard[max(0, len(to.Heard)-keepHeard):]
+	f.touch(to)
 }
 
 // checkSent refuses a message that the state has no place for.
@@ -56,6 +65,7 @@ func (f *folding) checkSent(m *Message) error {
 func (f *folding) await(m *Message) {
 	from := f.Agents[m.FromID]
 	from.Awaits = append(from.Awaits, m.ID)
+	f.mark(from.ID)
 	if m.expires() {
 		f.due[m.ID] = struct{}{}
 	}
@@ -87,6 +97,7 @@ func (f *folding) answer(reply *Message) {
 func (f *folding) settle(m *Message, answered bool) {
 	if from := f.Agents[m.FromID]; from != nil {
 		from.Awaits = remove(from.Awaits, m.ID)
+		f.mark(from.ID)
 	}
 	b := f.Broadcasts[m.Broadcast]
 	if b == nil {
@@ -110,7 +121,11 @@ func (f *folding) finish(id string, state substrat.MessageState, detail string) 
 	if m == nil {
 		return
 	}
-	if to := f.Agents[m.ToID]; to != nil && m.State == substrat.Queued {
+	to := f.Agents[m.ToID]
+	switch {
+	case m.State == substrat.Held && f.Items[m.Item] != nil:
+		f.closeItem(f.Items[m.Item], substrat.ItemWithdrawn, nil, substrat.System)
+	case to != nil && m.State == substrat.Queued:
 		f.dequeue(to, id)
 	}
 	m.State, m.DoneAt = state, ptr(f.at)
@@ -172,7 +187,9 @@ func (x *TurnStarted) fold(f *folding) error {
 	a.Turn = &Turn{
 		ID: x.Turn, Number: x.Number, StartedAt: f.at, Prompted: slices.Clone(x.Messages), Retry: x.Retry, NewSession: a.SessionLost,
 	}
-	a.RetryAt, a.Failed = time.Time{}, false
+	a.RetryAt, a.Failed, a.GivenUp, a.Permitted = time.Time{}, false, nil, false
+	f.withdraw(func(i *Item) bool { return i.AgentID != a.ID || i.Kind != substrat.ItemFailure })
+	f.spend(a, substrat.Spent{Turns: 1})
 	f.inject(a, x.Messages)
 	return nil
 }
@@ -242,8 +259,10 @@ func (x *TurnEnded) fold(f *folding) error {
 		f.handle(id)
 	}
 	for _, id := range x.Dead {
+		a.giveUp(f.Messages[id])
 		f.finish(id, substrat.Dead, x.why())
 	}
+	f.noteAccount(x)
 	f.requeue(a, x)
 	f.rest(a, x)
 	for _, id := range a.Children {
@@ -285,9 +304,11 @@ func (f *folding) requeue(a *Agent, x *TurnEnded) {
 	for _, id := range x.Requeued {
 		m := f.Messages[id]
 		m.State = substrat.Queued
-		if x.Outcome == substrat.Interrupted {
+		switch {
+		case x.Spared:
+		case x.Outcome == substrat.Interrupted:
 			m.Cuts++
-		} else {
+		default:
 			m.Failures++
 		}
 		a.Queue = append(a.Queue, id)

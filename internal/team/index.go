@@ -18,6 +18,17 @@ type index struct {
 	grand map[string]map[string]int
 	// below counts the agents under one, at any depth.
 	below map[string]int
+	// items are the open items about an agent; reminded are the agents with reminders.
+	items    map[string]map[string]struct{}
+	reminded map[string]struct{}
+	// watched are the subscribers to an agent's states, seen how it was when they were last looked at.
+	watched map[string][]string
+	seen    map[string]sight
+	// marked, firings and metered live within one transaction: whose state may have changed, what subscribers have not
+	// been told, whose spending has grown. [Settle] works them off.
+	marked  []string
+	firings []firing
+	metered []string
 }
 
 // reindex rebuilds what is derived.
@@ -25,10 +36,23 @@ func (s *State) reindex() {
 	s.index = index{
 		candidates: map[string]struct{}{}, open: map[string]struct{}{}, due: map[string]struct{}{}, handled: map[string]struct{}{},
 		names: map[string]map[string]string{}, grand: map[string]map[string]int{}, below: map[string]int{},
+		items: map[string]map[string]struct{}{}, reminded: map[string]struct{}{}, watched: map[string][]string{}, seen: map[string]sight{},
+	}
+	for _, x := range s.Items {
+		s.enterItem(x)
 	}
 	for _, a := range s.Agents {
 		s.enter(a)
 		s.touch(a)
+		if len(a.Reminders) > 0 {
+			s.reminded[a.ID] = struct{}{}
+		}
+	}
+	s.marked = nil
+	for _, id := range s.Walk() {
+		for _, sub := range s.Agents[id].Subscriptions {
+			s.watch(id, sub.Target)
+		}
 	}
 	for _, m := range s.Messages {
 		if m.expires() {
@@ -90,8 +114,22 @@ func less(counts map[string]int, key string) {
 	}
 }
 
+func (s *State) enterItem(x *Item) {
+	if s.items[x.AgentID] == nil {
+		s.items[x.AgentID] = map[string]struct{}{}
+	}
+	s.items[x.AgentID][x.ID] = struct{}{}
+}
+
+func (s *State) leaveItem(x *Item) {
+	if delete(s.items[x.AgentID], x.ID); len(s.items[x.AgentID]) == 0 {
+		delete(s.items, x.AgentID)
+	}
+}
+
 // touch puts an agent where it belongs among those that may run and those that do.
 func (s *State) touch(a *Agent) {
+	s.mark(a.ID)
 	delete(s.candidates, a.ID)
 	delete(s.open, a.ID)
 	if s.Agents[a.ID] == nil {

@@ -17,6 +17,12 @@ type Limits struct {
 	Backoff, BackoffMax time.Duration
 	// TextBytes bounds a message, QueueLen a mailbox.
 	TextBytes, QueueLen int
+	// SpawnsPerMinute bounds how many agents the agents of a team may spawn in a minute.
+	SpawnsPerMinute int
+	// Reminders, Subscriptions and Questions bound what one agent may have open.
+	Reminders, Subscriptions, Questions int
+	// AskDeadline is how long a question waits for a person.
+	AskDeadline time.Duration
 }
 
 // DefaultLimits are generous for people and tight enough that a runaway team stops.
@@ -27,6 +33,8 @@ func DefaultLimits() Limits {
 		ReplyDeadline: time.Hour,
 		Backoff:       time.Second, BackoffMax: 5 * time.Minute,
 		TextBytes: 1 << 20, QueueLen: 10_000,
+		SpawnsPerMinute: 60, Reminders: 50, Subscriptions: 100, Questions: 20,
+		AskDeadline: 24 * time.Hour,
 	}
 }
 

@@ -93,7 +93,9 @@ func TestLongestWaitingIsFirst(t *testing.T) {
 	st.tellAgent("critic", "u1")
 	st.now = begin.Add(3 * time.Second)
 	st.tellAgent("lead", "u2")
-	want := []Ready{{"coder", begin}, {"critic", begin.Add(2 * time.Second)}, {"lead", begin.Add(3 * time.Second)}}
+	want := []Ready{
+		{"coder", "sim", 2, begin}, {"critic", "sim", 0, begin.Add(2 * time.Second)}, {"lead", "sim", 0, begin.Add(3 * time.Second)},
+	}
 	if diff := cmp.Diff(want, st.s.ReadyAgents(st.now)); diff != "" {
 		t.Errorf("ready (-want +got):\n%s", diff)
 	}
@@ -101,7 +103,7 @@ func TestLongestWaitingIsFirst(t *testing.T) {
 	st.end(coder, substrat.FailedTurn, "broke")
 	retry := st.s.Agents["coder"].RetryAt
 	st.now = retry
-	if got := st.s.ReadyAgents(st.now); got[len(got)-1] != (Ready{"coder", retry}) {
+	if got := st.s.ReadyAgents(st.now); got[len(got)-1] != (Ready{"coder", "sim", 2, retry}) {
 		t.Errorf("after its back-off the coder waits since %+v", got)
 	}
 }

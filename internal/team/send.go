@@ -69,8 +69,8 @@ func (c Send) decide(d *decision) (any, error) {
 	if c.Sync {
 		m.Kind, m.Deadline = substrat.KindRequest, ptr(d.At.Add(d.Limits.ReplyDeadline))
 	}
-	d.send(m)
-	return substrat.Sent{Status: "sent", MessageID: m.ID, WaitingForReply: m.Kind == substrat.KindRequest, State: substrat.Queued}, nil
+	state := d.send(m)
+	return substrat.Sent{Status: "sent", MessageID: m.ID, WaitingForReply: m.Kind == substrat.KindRequest, State: state}, nil
 }
 
 // sendReply answers a request. Replies pass the hop limit and a full mailbox: nobody is left waiting.
@@ -84,8 +84,7 @@ func (d *decision) sendReply(from, to *Agent, c Send) (any, error) {
 	if asked := d.Messages[c.ReplyTo]; m.Hops <= asked.Hops {
 		m.Cause, m.Hops = asked.ID, asked.Hops+1
 	}
-	d.send(m)
-	return substrat.Sent{Status: "sent", MessageID: m.ID, State: substrat.Queued}, nil
+	return substrat.Sent{Status: "sent", MessageID: m.ID, State: d.send(m)}, nil
 }
 
 func (d *decision) sendFromUser(c Send) (any, error) {
@@ -187,12 +186,21 @@ func chain(from *Agent) (cause string, hops int) {
 	return from.Turn.Cause, from.Turn.Hops + 1
 }
 
-// send adds a message, and the summary of a broadcast whose last request it settles.
-func (d *decision) send(m Message) {
-	d.add(&MessageSent{Message: m})
+// send adds a message, the item of one that a rule holds, and the summary of a broadcast whose last request it settles.
+func (d *decision) send(m Message) substrat.MessageState {
+	d.hold(&m)
+	held := m.Item != "" && m.Kind != substrat.KindAnswer
+	d.add(&MessageSent{Message: m, Held: held})
+	if m.Kind == substrat.KindRequest {
+		d.noteCycle(&m)
+	}
+	if held {
+		return substrat.Held
+	}
 	if m.ReplyTo != "" {
 		d.settle(m.ReplyTo, m.Kind == substrat.KindReply)
 	}
+	return substrat.Queued
 }
 
 // settle notes that a request needs no more waiting; if it was the last of a broadcast, one message says who answered.

@@ -17,26 +17,36 @@ type State struct {
 	Agents     map[string]*Agent     `json:"agents"`
 	Messages   map[string]*Message   `json:"messages,omitempty"`
 	Broadcasts map[string]*Broadcast `json:"broadcasts,omitempty"`
+	// Items are the open entries of the person's queue, Workspaces those that were not deleted, Accounts what was seen of
+	// the providers' accounts, Spawns when agents were spawned by agents in the last minute.
+	Items      map[string]*Item      `json:"items,omitempty"`
+	Workspaces map[string]*Workspace `json:"workspaces,omitempty"`
+	Accounts   map[string]*Account   `json:"accounts,omitempty"`
+	Spawns     []time.Time           `json:"spawns,omitempty"`
 
 	index
 }
 
 // Agent is one live node of the tree.
 type Agent struct {
-	ID           string               `json:"id"`
-	Name         string               `json:"name"`
-	Parent       string               `json:"parent,omitempty"`
-	Children     []string             `json:"children,omitempty"`
-	Provider     string               `json:"provider"`
-	Role         substrat.Role        `json:"role"`
-	Model        string               `json:"model,omitempty"`
-	Instructions string               `json:"instructions,omitempty"`
-	Dir          string               `json:"dir"`
-	Sandbox      substrat.Sandbox     `json:"sandbox"`
-	Network      substrat.Network     `json:"network"`
-	Limits       *substrat.TurnLimits `json:"limits,omitempty"`
-	Metadata     map[string]string    `json:"metadata,omitempty"`
-	CreatedAt    time.Time            `json:"created_at"`
+	ID           string        `json:"id"`
+	Name         string        `json:"name"`
+	Parent       string        `json:"parent,omitempty"`
+	Children     []string      `json:"children,omitempty"`
+	Provider     string        `json:"provider"`
+	Role         substrat.Role `json:"role"`
+	Model        string        `json:"model,omitempty"`
+	Instructions string        `json:"instructions,omitempty"`
+	// Dir is a host directory. Workspace is the id of the workspace it lives in instead, Subdir the part of that.
+	Dir       string               `json:"dir"`
+	Workspace string               `json:"workspace,omitempty"`
+	Subdir    string               `json:"subdir,omitempty"`
+	Command   []string             `json:"command,omitempty"`
+	Sandbox   substrat.Sandbox     `json:"sandbox"`
+	Network   substrat.Network     `json:"network"`
+	Limits    *substrat.TurnLimits `json:"limits,omitempty"`
+	Metadata  map[string]string    `json:"metadata,omitempty"`
+	CreatedAt time.Time            `json:"created_at"`
 
 	// Session is the provider's conversation; SessionLost says that an earlier one could not be found, and that no turn
 	// has completed since.
@@ -54,6 +64,22 @@ type Agent struct {
 	RetryAt    time.Time `json:"retry_at,omitzero"`
 	Failed     bool      `json:"failed,omitempty"`
 	LastError  string    `json:"last_error,omitempty"`
+	// Gated says that the gate is down, Permitted that the next turn passes it.
+	Gated     bool `json:"gated,omitempty"`
+	Permitted bool `json:"permitted,omitempty"`
+	// GivenUp is what a poke brings back, until the next turn.
+	GivenUp []Lost `json:"given_up,omitempty"`
+	// LastHops is the place of the last turn in its chain of messages.
+	LastHops int `json:"last_hops,omitempty"`
+
+	Subscriptions []Subscription `json:"subscriptions,omitempty"`
+	Reminders     []Reminder     `json:"reminders,omitempty"`
+	// Grants are calls that a person allowed and that were not made yet.
+	Grants  []Grant  `json:"grants,omitempty"`
+	Budgets []Budget `json:"budgets,omitempty"`
+	// Own is what the agent used, Below the same with everything that is or was under it.
+	Own   Meter `json:"own,omitzero"`
+	Below Meter `json:"below,omitzero"`
 	// Completing holds the result of an agent that called complete in its open turn.
 	Completing *string `json:"completing,omitempty"`
 	// StartAfter is the turn of the agent that spawned this one; it does not run before that turn has ended.
@@ -128,7 +154,10 @@ type Heard struct {
 
 // New returns the empty state that a team begins with.
 func New(team string) *State {
-	s := &State{Team: team, Agents: map[string]*Agent{}, Messages: map[string]*Message{}, Broadcasts: map[string]*Broadcast{}}
+	s := &State{
+		Team: team, Agents: map[string]*Agent{}, Messages: map[string]*Message{}, Broadcasts: map[string]*Broadcast{},
+		Items: map[string]*Item{}, Workspaces: map[string]*Workspace{}, Accounts: map[string]*Account{},
+	}
 	s.reindex()
 	return s
 }
@@ -140,7 +169,8 @@ func (s *State) Encode() ([]byte, error) { return json.Marshal(s) }
 func Decode(data []byte) (*State, error) {
 	s := New("")
 	err := json.Unmarshal(data, s)
-	if err == nil && (s.Agents == nil || s.Messages == nil || s.Broadcasts == nil) {
+	if err == nil && (s.Agents == nil || s.Messages == nil || s.Broadcasts == nil ||
+		s.Items == nil || s.Workspaces == nil || s.Accounts == nil) {
 		err = errors.New("a part of it is null")
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package team
 
 import (
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
 	"time"
@@ -38,6 +39,12 @@ type End struct {
 	Usage       *substrat.Usage
 	ToolCalls   int
 	Files       []string
+	// Account is what its provider's limits are counted on, ResetAt when the provider said that it goes on.
+	Account string
+	ResetAt time.Time
+	// CostMicros is what the turn cost, if Priced.
+	CostMicros int64
+	Priced     bool
 }
 
 func (c Start) decide(d *decision) (any, error) {
@@ -90,7 +97,10 @@ func (c End) decide(d *decision) (any, error) {
 	}
 	x := &TurnEnded{
 		Turn: c.Turn, Agent: a.ID, Outcome: c.Outcome, Class: c.Class, Detail: clean(c.Detail), Text: clean(c.Text),
-		Usage: c.Usage, ToolCalls: c.ToolCalls,
+		Usage: c.Usage, ToolCalls: c.ToolCalls, Account: clean(c.Account), ResetAt: c.ResetAt.UTC(), CostMicros: max(c.CostMicros, 0), Priced: c.Priced,
+	}
+	if c.ResetAt.IsZero() {
+		x.ResetAt = time.Time{}
 	}
 	for _, f := range c.Files {
 		x.Files = append(x.Files, clean(f))
@@ -174,8 +184,13 @@ func (d *decision) complete(a *Agent) {
 func (d *decision) failed(a *Agent, x *TurnEnded, mail []string) {
 	x.LoseSession = x.Class == substrat.ClassSession
 	cut := x.Outcome == substrat.Interrupted
+	x.Spared = x.Account != "" && ofAccount(x.Class)
 	for _, id := range mail {
 		m := d.Messages[id]
+		if x.Spared {
+			x.Requeued = append(x.Requeued, id)
+			continue
+		}
 		if cut && m.Cuts+1 >= d.Limits.Interrupts || !cut && m.Failures+1 >= d.Limits.Attempts {
 			x.Dead = append(x.Dead, id)
 		} else {
@@ -192,12 +207,44 @@ func (d *decision) failed(a *Agent, x *TurnEnded, mail []string) {
 			x.Attempts++
 			wait = d.Limits.backoff(x.Attempts)
 		}
+		if x.Spared {
+			wait = jitter(wait, x.Turn)
+		}
 		x.RetryAt = d.At.Add(wait)
 	}
-	if !cut || len(x.Requeued) < len(mail) || len(mail) == 0 {
+	switch known := d.Accounts[x.Account]; {
+	case x.Spared && known != nil && known.Class == x.Class:
+		// The first failure of an account is told; those that follow say nothing new.
+	case !cut || len(x.Requeued) < len(mail) || len(mail) == 0:
 		d.tellFailure(a, x)
 	}
+	d.askLogin(a, x)
+	if a.Parent == "" && len(x.Dead) > 0 {
+		d.open(a, Item{Item: substrat.Item{
+			ID: derive(x.Turn, "failure"), Kind: substrat.ItemFailure, Options: []string{"retry", "dismiss"}, Turn: x.Turn,
+			Text: fmt.Sprintf("%s %s, and %d of its messages were given up.", d.Path(a.ID), x.why(), len(x.Dead)),
+		}})
+	}
 	d.refuse(a, x)
+}
+
+// jitter spreads a wait by a quarter to both sides, by something that differs from turn to turn.
+func jitter(wait time.Duration, by string) time.Duration {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(by))
+	return wait*3/4 + wait/2*time.Duration(h.Sum32()%1000)/1000
+}
+
+// spent is what a turn used, apart from being one.
+func (x *TurnEnded) spent(took time.Duration) substrat.Spent {
+	s := substrat.Spent{WallMS: max(took.Milliseconds(), 0), CostMicros: x.CostMicros}
+	if x.Usage != nil {
+		s.Tokens = max(x.Usage.InputTokens, 0) + max(x.Usage.OutputTokens, 0)
+	}
+	if !x.Priced {
+		s.Unpriced = 1
+	}
+	return s
 }
 
 // refuse tells those who wait for an answer to what is dead that none will come.

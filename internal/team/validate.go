@@ -19,6 +19,9 @@ func (s *State) validate() error {
 	if err := v.tree(); err != nil {
 		return err
 	}
+	if err := v.holdings(); err != nil {
+		return err
+	}
 	for id, a := range s.Agents {
 		if err := v.agent(a); err != nil {
 			return v.broken("agent %s: %v", id, err)
@@ -169,9 +172,11 @@ func (v *validation) place(a *Agent, id string, state substrat.MessageState) (*M
 func (v *validation) message(m *Message) error {
 	from := v.Agents[m.FromID]
 	switch {
+	case m.State == substrat.Held && (v.Items[m.Item] == nil || v.Items[m.Item].Message != m.ID || v.Agents[m.ToID] == nil):
+		return part("it is held, and nobody is asked about it")
 	case m.Seq < 0 || m.Seq > v.Seq || min(m.Failures, m.Cuts, m.Attempts) < 0:
 		return part("its numbers make no sense")
-	case !v.places[m.ID] && (m.State != substrat.Handled || m.Kind != substrat.KindRequest || from == nil || v.Agents[m.ToID] == nil):
+	case !v.places[m.ID] && m.State != substrat.Held && (m.State != substrat.Handled || m.Kind != substrat.KindRequest || from == nil || v.Agents[m.ToID] == nil):
 		return part("it is %.40q and nowhere", m.State)
 	case m.Kind == substrat.KindRequest && from != nil && !v.awaited[m.ID]:
 		return part("its sender does not wait for it")

@@ -16,13 +16,20 @@ func (s *State) View(id string) substrat.Agent {
 		ID: a.ID, Name: a.Name, Path: s.Path(id), State: s.stateOf(a), Provider: a.Provider, Role: a.Role,
 		Parent: s.Path(a.Parent), Team: s.Team, Pending: len(a.Queue), Turns: a.Turns, Sandbox: a.Sandbox, Network: a.Network,
 		Model: a.Model, Dir: a.Dir, Session: a.Session, LastError: a.LastError, Metadata: a.Metadata,
-		Instructions: a.Instructions, CreatedAt: a.CreatedAt,
+		Instructions: a.Instructions, CreatedAt: a.CreatedAt, Gated: a.Gated, Permitted: a.Permitted, Command: a.Command,
 	}
+	if w := s.Workspaces[a.Workspace]; w != nil {
+		v.Workspace, v.Dir = w.Name, s.Living(id).Dir()
+	}
+	s.viewSpending(a, &v)
 	if a.Turn != nil {
 		v.Turn = a.Turn.ID
 	}
 	for _, m := range a.Awaits {
 		v.WaitingFor = append(v.WaitingFor, s.Messages[m].To)
+	}
+	if s.asks(a.ID) {
+		v.WaitingFor = append(v.WaitingFor, substrat.User)
 	}
 	if !a.RetryAt.IsZero() && len(a.Queue) > 0 {
 		v.RetryAt = ptr(a.RetryAt)
@@ -34,12 +41,35 @@ func (s *State) stateOf(a *Agent) substrat.AgentState {
 	switch {
 	case a.Turn != nil:
 		return substrat.Busy
-	case len(a.Awaits) > 0:
+	case a.Gated:
+		return substrat.Gated
+	case len(a.Awaits) > 0 || s.asks(a.ID):
 		return substrat.Waiting
 	case a.Failed:
 		return substrat.Failed
 	default:
 		return substrat.Idle
+	}
+}
+
+// asks reports whether an agent waits for a person's word.
+func (s *State) asks(agent string) bool {
+	for id := range s.items[agent] {
+		switch s.Items[id].Kind {
+		case substrat.ItemQuestion, substrat.ItemPermission, substrat.ItemPlan:
+			return true
+		}
+	}
+	return false
+}
+
+func (s *State) viewSpending(a *Agent, v *substrat.Agent) {
+	for _, b := range a.Budgets {
+		v.Budgets = append(v.Budgets, b.Budget)
+	}
+	if a.Below.Total != (substrat.Spent{}) {
+		own, below := a.Own.Total, a.Below.Total
+		v.Spent, v.SpentBelow = &own, &below
 	}
 }
 
@@ -70,6 +100,7 @@ type Inspection struct {
 	Turns          int                 `json:"turns"`
 	WaitingFor     []string            `json:"waiting_for,omitempty"`
 	LastError      string              `json:"last_error,omitempty"`
+	Gated          bool                `json:"gated,omitempty"`
 	Metadata       map[string]string   `json:"metadata,omitempty"`
 	RecentMessages []Heard             `json:"recent_messages,omitempty"`
 	RecentActivity []Brief             `json:"recent_activity,omitempty"`
@@ -89,6 +120,7 @@ func (s *State) Inspect(caller, name string) (Inspection, error) {
 	v := s.View(a.ID)
 	i := Inspection{Name: a.Name, State: v.State, Role: a.Role, Pending: v.Pending, Turns: v.Turns, WaitingFor: v.WaitingFor, LastError: v.LastError}
 	if a.Parent == from.ID {
+		i.Gated = a.Gated
 		i.Metadata, i.RecentMessages, i.RecentActivity = a.Metadata, slices.Clone(a.Heard), slices.Clone(a.Recent)
 	}
 	return i, nil
@@ -114,7 +146,7 @@ func (s *State) Children(caller string) []Child {
 	}
 	for _, id := range from.Children {
 		a := s.Agents[id]
-		out = append(out, Child{Name: a.Name, AgentID: id, State: s.stateOf(a), Role: a.Role, Pending: len(a.Queue), Metadata: a.Metadata})
+		out = append(out, Child{Name: a.Name, AgentID: id, State: s.stateOf(a), Role: a.Role, Pending: len(a.Queue), Gated: a.Gated, Metadata: a.Metadata})
 	}
 	return out
 }
