@@ -32,6 +32,7 @@ var allowed = map[string]struct {
 	"internal/turn":                {[]string{"", "internal/sock"}, "provider, sandbox and turn do not know each other"},
 	"internal/sandbox":             {[]string{""}, "provider, sandbox and turn do not know each other"},
 	"internal/sock":                {[]string{""}, "a leaf"},
+	"internal/workspace":           {[]string{""}, "directories and git on the host: it knows neither who may ask nor what runs there"},
 	"internal/relay":               {[]string{"internal/sock"}, "runs inside the sandbox, small and without state"},
 	"internal/sim":                 {nil, "stands for a foreign program: it must not share the code it is there to check"},
 	"internal/tool":                {[]string{"", "internal/team", "internal/sock"}, "tools issue the core's commands through a host"},
