@@ -32,6 +32,7 @@ type Outcome struct {
 type Refusal struct {
 	Began time.Time `json:"began"`
 	Ended time.Time `json:"ended"`
+	Named time.Time `json:"named,omitzero"`
 }
 
 // Streak is what one team has seen of one account with one class of failure.
@@ -40,7 +41,6 @@ type Streak struct {
 	Class    substrat.FailureClass `json:"class,omitempty"` // empty: no failure yet
 	Refusals []Refusal             `json:"refusals,omitempty"`
 	Detail   string                `json:"detail,omitempty"` // of the last
-	Named    time.Time             `json:"named,omitzero"`   // by the last
 	// OK is the last turn that went well, and when a person resumed.
 	OKBegan time.Time `json:"ok_began,omitzero"`
 	OKEnded time.Time `json:"ok_ended,omitzero"`
@@ -68,11 +68,11 @@ func Note(streaks []Streak, o Outcome) []Streak {
 		return streaks
 	}
 	s := find(&streaks, o.Account, o.Class)
-	s.Refusals = append(s.Refusals, Refusal{Began: o.Began, Ended: o.Ended})
+	s.Refusals = append(s.Refusals, Refusal{Began: o.Began, Ended: o.Ended, Named: o.Named})
 	if n := len(s.Refusals) - StreakKeeps; n > 0 {
 		s.Refusals = slices.Delete(s.Refusals, 0, n)
 	}
-	s.Detail, s.Named = o.Detail, o.Named
+	s.Detail = o.Detail
 	return streaks
 }
 
@@ -140,7 +140,7 @@ func Holds(now time.Time, all []Streak) []Hold {
 			order = append(order, k)
 		}
 		if len(j.Refusals) == 0 || lastOf(s.Refusals).After(lastOf(j.Refusals)) {
-			j.Detail, j.Named = s.Detail, s.Named
+			j.Detail = s.Detail
 		}
 		j.Refusals = append(j.Refusals, s.Refusals...)
 		slices.SortStableFunc(j.Refusals, func(a, b Refusal) int { return a.Ended.Compare(b.Ended) })
@@ -199,31 +199,32 @@ func (s *Streak) split(worked Streak) (before, after []Refusal) {
 }
 
 // until finds when the hold that refusals add up to ends: zero if never by itself, false if there is none. Refusals in
-// a hold are of turns that were under way and do not lengthen it; one after it is the next round. What the last named
-// goes before our own reckoning.
+// a hold are of turns that were under way: they lengthen it only if they name a later end. One after it is the next round.
 func (s *Streak) until(refusals []Refusal) (until time.Time, held bool) {
 	round := 0
 	for i, r := range refusals {
-		if s.Class == substrat.ClassNetwork && i+1 < breakerAfter || round > 0 && !r.Ended.After(until) {
+		if s.Class == substrat.ClassNetwork && i+1 < breakerAfter {
+			continue
+		}
+		if round > 0 && !r.Ended.After(until) {
+			if s.Class != substrat.ClassNetwork {
+				until = later(until, r.Named)
+			}
 			continue
 		}
 		round++
-		held = true
-		switch s.Class {
-		case substrat.ClassAuth:
+		switch {
+		case s.Class == substrat.ClassAuth:
 			return time.Time{}, true
-		case substrat.ClassNetwork:
+		case s.Class == substrat.ClassNetwork:
 			until = r.Ended.Add(s.backoff(round, breakerFirst, breakerMost))
+		case r.Named.After(r.Ended):
+			until = later(r.Named, r.Ended.Add(s.backoff(round, floorFirst, floorMost)))
 		default:
 			until = r.Ended.Add(s.backoff(round, limitFirst, limitMost))
 		}
 	}
-	if held && s.Class != substrat.ClassNetwork && !s.Named.IsZero() {
-		if end := refusals[len(refusals)-1].Ended; s.Named.After(end) {
-			until = later(s.Named, end.Add(s.backoff(round, floorFirst, floorMost)))
-		}
-	}
-	return until, held
+	return until, round > 0
 }
 
 // backoff doubles with every round. Up to a fifth is taken off, so that accounts that fell together do not rise together.

@@ -58,7 +58,7 @@ const (
 )
 
 var (
-	stamps = pattern(`\b(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2})?)(?:\.\d+)?[ ]?(Z|UTC|GMT|[+-]\d{2}:?\d{2})?`)
+	stamps = pattern(`\b(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)\d*[ ]?(Z|UTC|GMT|[+-]\d{2}:?\d{2})?`)
 	mails  = pattern(`\b(?:mon|tue|wed|thu|fri|sat|sun), (\d{2} [a-z]{3} \d{4} \d{2}:\d{2}:\d{2}) GMT`)
 	epochs = pattern(`(?:reset|retry|limit reached)[^0-9\n]{0,24}(\d{13}|\d{10})\b`)
 	bare   = pattern(`retry[-_ ]?(?:after|delay)([-_ ]?ms)?["'\s:=]{1,4}(\d{1,9}(?:\.\d{1,9})?)(\D|$)`)
