@@ -135,3 +135,22 @@ type TurnLimits struct {
 	// LineBytes is the longest line that is decoded; a longer one is skipped and noted. Default 32 MiB.
 	LineBytes int `json:"line_bytes,omitempty"`
 }
+
+// AgentChange is what a person may change of an agent that exists. What is nil stays; its next turn has the new.
+type AgentChange struct {
+	Instructions *string           `json:"instructions,omitempty"`
+	Model        *string           `json:"model,omitempty"`
+	Role         *Role             `json:"role,omitempty"`
+	Metadata     map[string]string `json:"metadata,omitempty"`
+	Limits       *TurnLimits       `json:"limits,omitempty"`
+	Command      []string          `json:"command,omitempty"`
+}
+
+// Reminder is a message that an agent, or a person, has set for an agent to get later.
+type Reminder struct {
+	ID     string    `json:"id"`
+	Reason string    `json:"reason"`
+	At     time.Time `json:"at"`
+	// EverySeconds is how often it comes again after that, 0 for never.
+	EverySeconds int64 `json:"every_seconds,omitempty"`
+}

@@ -32,6 +32,8 @@ const (
 	ClassProtocol     FailureClass = "protocol"
 	ClassCrashed      FailureClass = "crashed"
 	ClassSandbox      FailureClass = "sandbox"
+	ClassWorkspace    FailureClass = "workspace" // it could not be made, or a link in it leads out
+	ClassTools        FailureClass = "too_many_tools"
 	ClassTimeout      FailureClass = "timeout"
 	ClassSilence      FailureClass = "silence"
 	ClassCancelled    FailureClass = "cancelled"

@@ -20,6 +20,16 @@ import (
 	"substrat.dev/substrat/internal/team"
 )
 
+// boundless lets mailboxes and trees grow as the measurement wants.
+type boundless struct{ engine.NoRules }
+
+// Limits implements engine.Rules.
+func (boundless) Limits(string) team.Limits {
+	limits := team.DefaultLimits()
+	limits.QueueLen, limits.Descendants, limits.SpawnsPerMinute = 1<<30, 1<<30, 1<<30
+	return limits
+}
+
 // inProcess opens an engine of its own that runs no turns.
 func inProcess(home string) (*engine.Engine, func() error, error) {
 	ctx := context.Background()
@@ -27,10 +37,8 @@ func inProcess(home string) (*engine.Engine, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	limits := team.DefaultLimits()
-	limits.QueueLen, limits.Descendants = 1<<30, 1<<30
 	e, err := engine.Open(ctx, engine.Config{
-		Home: home, Exe: "/bin/false", Slots: 0, Limits: limits, Log: slog.New(slog.DiscardHandler),
+		Home: home, Exe: "/bin/false", Slots: 0, Rules: boundless{}, Log: slog.New(slog.DiscardHandler),
 		Providers: []agentcli.Provider{cursor.New(cursor.Options{Name: "sim", Command: []string{"false"}})},
 	}, j)
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 	"substrat.dev/substrat/internal/engine"
 	"substrat.dev/substrat/internal/journal/sqlite"
 	"substrat.dev/substrat/internal/sock"
-	"substrat.dev/substrat/internal/team"
 	"substrat.dev/substrat/internal/tool"
 )
 
@@ -28,9 +27,8 @@ type Config struct {
 	Home    string
 	Version string
 	// Slots is how many turns may run at once. 0 means 4.
-	Slots  int
-	Limits team.Limits
-	Log    *slog.Logger
+	Slots int
+	Log   *slog.Logger
 	// Ready is called once the control socket answers.
 	Ready func()
 }
@@ -61,7 +59,7 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	e, err := engine.Open(ctx, engine.Config{
-		Home: cfg.Home, Version: cfg.Version, Exe: exe, Slots: cfg.Slots, Limits: cfg.Limits, Providers: providers(), Log: cfg.Log,
+		Home: cfg.Home, Version: cfg.Version, Exe: exe, Slots: cfg.Slots, Providers: providers(), Log: cfg.Log,
 	}, j)
 	if err != nil {
 		return errors.Join(err, j.Close())

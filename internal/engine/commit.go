@@ -135,7 +135,11 @@ func (w *writing) decide(r *request) response {
 	if s == nil {
 		return response{err: substrat.Errorf(substrat.CodeNotFound, "no such team, or it has ended")}
 	}
-	r.meta.At, r.meta.Limits = w.at, w.e.cfg.Limits
+	name := r.root
+	if root := s.Root(); root != nil {
+		name = root.Name
+	}
+	r.meta.At, r.meta.Limits, r.meta.Keep = w.at, w.e.cfg.Rules.Limits(name), w.e.cfg.Rules.Hold
 	entries, answer, err := team.Decide(s, r.meta, r.cmd)
 	if err != nil || len(entries) == 0 {
 		return response{answer: answer, err: err}
@@ -143,7 +147,30 @@ func (w *writing) decide(r *request) response {
 	if err := w.fold(s, entries); err != nil {
 		return response{err: err}
 	}
+	if err := w.settle(s, r.meta); err != nil {
+		return response{err: err}
+	}
 	return response{answer: answer}
+}
+
+// settleMost bounds how often something may follow from what followed. Nothing in the core comes near it.
+const settleMost = 10
+
+// settle lets follow what follows from a command, in its transaction: a crash cannot come between the two.
+func (w *writing) settle(s *team.State, m team.Meta) error {
+	m.Actor, m.Key, m.Grant = team.Actor{}, "", ""
+	for n := 0; s.Unsettled() && n < settleMost; n++ {
+		entries, _, err := team.Decide(s, m, team.Settle{})
+		s.Settled()
+		if err != nil {
+			return err
+		}
+		if err := w.fold(s, entries); err != nil {
+			return err
+		}
+	}
+	s.Settled()
+	return nil
 }
 
 // fold encodes entries for the journal and applies them.
@@ -214,6 +241,8 @@ func docs(teamID string, at time.Time, retired []team.Retired) []journal.Doc {
 			d.Kind, d.ID, d.Path, d.State, d.At, body = "message", r.Message.ID, r.Message.To, string(r.Message.State), r.Message.CreatedAt, r.Message
 		case r.Turn != nil:
 			d.Kind, d.ID, d.Agent, d.Path, d.State, body = "turn", r.Turn.ID, r.Turn.AgentID, r.Turn.Agent, string(r.Turn.Outcome), r.Turn
+		case r.Item != nil:
+			d.Kind, d.ID, d.Agent, d.Path, d.State, d.At, body = "item", r.Item.ID, r.Item.AgentID, r.Item.Agent, string(r.Item.State), r.Item.CreatedAt, r.Item
 		default:
 			d.Kind, d.ID, d.Agent, d.Path, d.State, body = "agent", r.Agent.ID, r.Agent.ID, r.Agent.Path, string(r.Agent.State), r.Agent
 		}

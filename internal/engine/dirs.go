@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -76,7 +78,10 @@ func (e *Engine) adoptDirs(turnDir string) {
 func (e *Engine) releaseDirs(turnDir string) {
 	e.runMu.Lock()
 	defer e.runMu.Unlock()
-	for dir, d := range e.dirs {
+	// What lies inside goes before what it lies in.
+	dirs := slices.SortedFunc(maps.Keys(e.dirs), func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	for _, dir := range dirs {
+		d := e.dirs[dir]
 		if _, ok := d.users[turnDir]; !ok {
 			continue
 		}

@@ -29,7 +29,7 @@ import (
 	"substrat.dev/substrat/internal/turn"
 )
 
-// Config is what an engine needs. All fields but Limits are required.
+// Config is what an engine needs. All fields but Rules are required.
 type Config struct {
 	// Home is the daemon's directory, absolute: agents/, turns/ and bin/ below it are the engine's.
 	Home    string
@@ -37,7 +37,7 @@ type Config struct {
 	// Exe is the substrat binary, absolute: it is the shim, the relay and the simulator.
 	Exe       string
 	Slots     int
-	Limits    team.Limits
+	Rules     Rules
 	Providers []agentcli.Provider
 	Log       *slog.Logger
 }
@@ -52,7 +52,9 @@ type Engine struct {
 	// launcher starts turns from shims that run already; it lives as long as Run.
 	launcher *turn.Launcher
 	// etc is what sandboxes show as /etc, empty if it could not be prepared.
-	etc      string
+	etc string
+	// meters bound the agents' calls of tools.
+	meters   *meters
 	requests chan *request
 	kicks    chan struct{}
 
@@ -86,12 +88,13 @@ type Engine struct {
 
 // Open loads every team from the journal. Run starts the work.
 func Open(ctx context.Context, cfg Config, j journal.Journal) (*Engine, error) {
-	if cfg.Limits == (team.Limits{}) {
-		cfg.Limits = team.DefaultLimits()
+	if cfg.Rules == nil {
+		cfg.Rules = NoRules{}
 	}
 	e := &Engine{
 		cfg: cfg, journal: j, started: time.Now(),
 		providers: map[string]agentcli.Provider{},
+		meters:    newMeters(),
 		requests:  make(chan *request, 1024),
 		kicks:     make(chan struct{}, 1),
 		changed:   make(chan struct{}),

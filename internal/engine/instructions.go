@@ -1,41 +1,85 @@
 package engine
 
 import (
-	"fmt"
+	"embed"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
+	"text/template"
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/internal/team"
 )
 
-// instructions are what stands above every turn of an agent, where its CLI keeps them across its own compaction.
-func instructions(s *team.State, a *team.Agent) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "You are %q (%s), an agent in a team run by Substrat.\n", a.Name, s.Path(a.ID))
-	if p := s.Agents[a.Parent]; p != nil {
-		fmt.Fprintf(&b, "Your parent is %q. ", p.Name)
-	} else {
-		b.WriteString("You are the root of the team: report to the person above it with send_message to USER. ")
+//go:embed roles/*.md
+var builtinRoles embed.FS
+
+// Roles gives the built-in templates of the standing instructions, by file name.
+func Roles() fs.FS {
+	sub, err := fs.Sub(builtinRoles, "roles")
+	if err != nil { // the directory is embedded
+		panic(err)
 	}
-	b.WriteString("You can write to your parent, your children and your siblings by name.\n\n")
-	b.WriteString(house)
-	switch a.Role {
-	case substrat.Reviewer:
-		b.WriteString("\nYou review: read and answer. Your workspace is read-only.\n")
-	case substrat.Manager:
-		b.WriteString("\nYou manage: split the work, hand it on with spawn_agent and send_message, and put the results together.\n")
-	}
-	if a.Instructions != "" {
-		b.WriteString("\n" + a.Instructions + "\n")
-	}
-	return b.String()
+	return sub
 }
 
-// house are the rules that hold for every agent.
-const house = `How this works:
-- Tool calls of the "substrat" server answer at once. Nothing waits inside a tool call.
-- send_message with sync (the default) asks for a reply. End your turn; the reply is your next message. Do not poll.
-- When a message asks you for a reply, the closing text of your turn is that reply.
-- check_inbox shows what arrived during your turn; list_children and inspect_agent show your team.
-- When your job is done and you have a parent, call complete with the result: it ends you after this turn.
-`
+// standing is what a template of the standing instructions can say.
+type standing struct {
+	// Name and Path are the agent's, Parent its parent's name, empty for a root.
+	Name, Path, Parent string
+	Role               substrat.Role
+	// Instructions are those it was created with, Metadata its notes.
+	Instructions string
+	Metadata     map[string]string
+}
+
+func standingOf(s *team.State, a *team.Agent) standing {
+	out := standing{Name: a.Name, Path: s.Path(a.ID), Role: a.Role, Instructions: a.Instructions, Metadata: a.Metadata}
+	if p := s.Agents[a.Parent]; p != nil {
+		out.Parent = p.Name
+	}
+	return out
+}
+
+// instructions are what stands above every turn of an agent, where its CLI keeps them across its own compaction: the
+// template of its role, from roles/ROLE.md in the home if there is one, else the built-in one.
+func (e *Engine) instructions(data standing) (string, error) {
+	t := template.New("").Option("missingkey=error")
+	for _, name := range []string{"house", string(data.Role)} {
+		text, err := e.roleText(name + ".md")
+		if err == nil {
+			_, err = t.New(name).Parse(text)
+		}
+		if err != nil {
+			return "", substrat.Errorf(substrat.CodeInvalid, "cannot write the instructions of %s: %v", data.Path, err).
+				WithHint("mend or remove the file in %s", filepath.Join(e.cfg.Home, "roles"))
+		}
+	}
+	var b strings.Builder
+	if err := t.ExecuteTemplate(&b, string(data.Role), data); err != nil {
+		return "", substrat.Errorf(substrat.CodeInvalid, "cannot write the instructions of %s: %v", data.Path, err).
+			WithHint("mend or remove the file in %s", filepath.Join(e.cfg.Home, "roles"))
+	}
+	return strings.TrimSpace(blanks.ReplaceAllString(b.String(), "\n\n")) + "\n", nil
+}
+
+// blanks are more empty lines than one, which templates leave behind.
+var blanks = regexp.MustCompile(`\n{3,}`)
+
+// roleMost bounds a template.
+const roleMost = 256 << 10
+
+func (e *Engine) roleText(name string) (string, error) {
+	path := filepath.Join(e.cfg.Home, "roles", name)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		data, err = fs.ReadFile(Roles(), name)
+	}
+	if err == nil && len(data) > roleMost {
+		err = substrat.Errorf(substrat.CodeTooLarge, "%s is larger than %d KiB", path, roleMost>>10)
+	}
+	return string(data), err
+}

@@ -32,6 +32,7 @@ func (e *Engine) load(ctx context.Context) error {
 			delete(e.teams, id)
 			continue
 		}
+		s.Settled()
 		e.hot[id] = struct{}{}
 		e.index.add(s)
 	}

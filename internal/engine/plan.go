@@ -102,11 +102,25 @@ func (r *runner) spec(a *attempt, cmd agentcli.Command) (turn.Spec, error) {
 	if err != nil {
 		return turn.Spec{}, err
 	}
+	if err := r.holdLinks(a); err != nil {
+		return turn.Spec{}, err
+	}
 	spec := turn.Spec{
 		ID: r.turn, Argv: cmd.Argv, Env: r.environment(a, cmd), Dir: a.agent.Dir, Stdin: cmd.Stdin, KeepStdin: cmd.KeepStdin,
 		Sandboxed: a.agent.Sandbox == substrat.Bubblewrap, Limits: turnLimits(a.agent.Limits),
 	}
 	if !spec.Sandboxed {
+		if len(a.links) > 0 {
+			return spec, substrat.Errorf(substrat.CodeUnsupported, "cannot show links of the workspace: the agent has no sandbox").
+				WithHint("create it with sandbox bwrap, or unlink them")
+		}
+		set, _, dir := captured(a.agent.Dir, a.living.Env)
+		for k, v := range set {
+			spec.Env = append(spec.Env, k+"="+v)
+		}
+		if dir != "" {
+			spec.Dir = dir
+		}
 		return spec, wrapIO("make a directory for temporary files", os.MkdirAll(r.place(a).tmp, 0o700))
 	}
 	spec.Argv, err = sandbox.Wrap(r.profile(a, cmd, config), cmd.Argv)
@@ -117,15 +131,17 @@ func (r *runner) spec(a *attempt, cmd agentcli.Command) (turn.Spec, error) {
 // profile says what the turn's sandbox shows.
 func (r *runner) profile(a *attempt, cmd agentcli.Command, config []sandbox.Bind) sandbox.Profile {
 	p := sandbox.Profile{
-		Workspace: a.agent.Dir, WorkspaceReadOnly: a.agent.Role == substrat.Reviewer, WorkspaceConfig: config,
+		Workspace: a.agent.Dir, WorkspaceReadOnly: a.living.ReadOnly, WorkspaceConfig: config,
 		Home:        sandbox.Bind{Host: r.e.homeDir(a.agent.ID), At: insideHome, Write: true},
-		HostNetwork: a.agent.Network == substrat.NetworkHost, Etc: r.e.etc,
+		HostNetwork: a.living.Network, Etc: r.e.etc,
 		Binds: []sandbox.Bind{
 			{Host: r.e.cfg.Exe, At: insideBin + "/substrat"},
 			{Host: filepath.Join(r.dir, "sock"), At: insideSock},
 		},
 		Links: []sandbox.Link{{Target: "substrat", At: insideBin + "/cursor-agent"}},
 	}
+	p.Binds = append(p.Binds, r.linked(a)...)
+	p.Set, p.Unset, p.Dir = captured(a.agent.Dir, a.living.Env)
 	for _, x := range cmd.Exposes {
 		at := x.At
 		if rest, ok := strings.CutPrefix(at, "~/"); ok {

@@ -35,6 +35,9 @@ type attempt struct {
 	provider     agentcli.Provider
 	request      agentcli.Request
 	token        string
+	// living is where the turn happens; links are what is shown in it, with Base the directory on the host.
+	living team.Living
+	links  []team.Mount
 }
 
 // verdict is how a turn ended, as the runner sees it.
@@ -43,6 +46,12 @@ type verdict struct {
 	class   substrat.FailureClass
 	detail  string
 	result  agentcli.Result
+	// account is what the provider's limits are counted on, resetAt when it said that it goes on, cost what the turn cost
+	// in millionths of a dollar if priced.
+	account string
+	resetAt time.Time
+	cost    int64
+	priced  bool
 }
 
 func (e *Engine) newRunner(o openTurn) *runner {
@@ -74,6 +83,7 @@ func (r *runner) run(ctx context.Context) {
 	// Whoever learns of the outcome finds the workspace as the agent left it, and nothing of ours in it.
 	r.e.releaseDirs(r.dir)
 	r.followSession(ctx, v.result.Session)
+	r.bill(&v)
 	if !r.record(ctx, v) {
 		return
 	}
@@ -99,7 +109,7 @@ func classOf(err error) substrat.FailureClass {
 
 // drive takes the turn to its end.
 func (r *runner) drive(ctx context.Context) (verdict, error) {
-	a, err := r.prepare()
+	a, err := r.prepare(ctx)
 	if err != nil {
 		return verdict{}, err
 	}
@@ -117,19 +127,27 @@ func (r *runner) drive(ctx context.Context) (verdict, error) {
 }
 
 // prepare reads what the turn is about from the state.
-func (r *runner) prepare() (*attempt, error) {
+func (r *runner) prepare(ctx context.Context) (*attempt, error) {
 	a := &attempt{}
-	err := r.e.Look(context.Background(), r.team, func(s *team.State) error {
+	var data standing
+	err := r.e.Look(ctx, r.team, func(s *team.State) error {
 		agent := s.Agents[r.agent]
 		if agent == nil || agent.Turn == nil || agent.Turn.ID != r.turn {
 			return errAbandoned
 		}
 		a.agent, a.path, a.prompt = *agent, s.Path(r.agent), s.Prompt(r.agent)
-		a.instructions = instructions(s, agent)
+		data = standingOf(s, agent)
+		a.living = s.Living(r.agent)
 		return nil
 	})
 	if err != nil {
 		return nil, err
+	}
+	if a.instructions, err = r.e.instructions(data); err != nil {
+		return nil, err
+	}
+	if a.agent.Dir, a.links, err = settleIn(ctx, a.living); err != nil {
+		return nil, unsettled{err}
 	}
 	if a.provider = r.e.providers[a.agent.Provider]; a.provider == nil {
 		return nil, substrat.Errorf(substrat.CodeNotInstalled, "cannot run %s: no provider %q", a.path, a.agent.Provider)
@@ -140,6 +158,14 @@ func (r *runner) prepare() (*attempt, error) {
 	r.fillRequest(a)
 	return a, nil
 }
+
+// unsettled is why a turn has no workspace.
+type unsettled struct{ error }
+
+func (u unsettled) Unwrap() error { return u.error }
+
+// FailureClass classes it.
+func (unsettled) FailureClass() substrat.FailureClass { return substrat.ClassWorkspace }
 
 var errAbandoned = errors.New("the turn is no longer open")
 
@@ -268,6 +294,7 @@ func (r *runner) record(ctx context.Context, v verdict) bool {
 	_, err := r.e.Do(ctx, r.team, team.Meta{}, team.End{
 		Agent: r.agent, Turn: r.turn, Outcome: v.outcome, Class: v.class, Detail: clip(v.detail, 4000), Text: clip(v.result.Text, textMost),
 		Usage: v.result.Usage, ToolCalls: v.result.ToolCalls, Files: v.result.Files[:min(len(v.result.Files), 50)],
+		Account: v.account, ResetAt: v.resetAt, CostMicros: v.cost, Priced: v.priced,
 	})
 	if err == nil {
 		return true

@@ -20,6 +20,10 @@ type Profile struct {
 	Etc string
 	// HostNetwork keeps the host's network. Otherwise there is only an empty loopback, and abstract sockets are gone.
 	HostNetwork bool
+	// Set and Unset change the environment inside. They do not reach bwrap itself, which a variable such as LD_PRELOAD
+	// would run code in, outside.
+	Set   map[string]string
+	Unset []string
 	// Dir is the working directory inside; empty means the workspace.
 	Dir string
 }

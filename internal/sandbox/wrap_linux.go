@@ -1,9 +1,11 @@
 package sandbox
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"substrat.dev/substrat"
@@ -36,8 +38,31 @@ func Wrap(p Profile, argv []string) ([]string, error) {
 	out := append([]string{bwrap}, isolation(p.HostNetwork)...)
 	out = append(out, systemMounts(p.Etc, p.HostNetwork)...)
 	out = append(out, user...)
+	env, err := environment(p)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, env...)
 	out = append(out, "--remount-ro", "/", "--chdir", dir, "--")
 	return append(out, argv...), nil
+}
+
+// environment gives the options that set variables inside.
+func environment(p Profile) ([]string, error) {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(p.Set)) {
+		if k == "" || strings.ContainsAny(k, "=\x00") || strings.ContainsRune(p.Set[k], 0) {
+			return nil, substrat.Errorf(substrat.CodeInvalid, "cannot make a sandbox: the variable %.40q cannot be set", k)
+		}
+		out = append(out, "--setenv", k, p.Set[k])
+	}
+	for _, k := range p.Unset {
+		if k == "" || strings.ContainsAny(k, "=\x00") {
+			return nil, substrat.Errorf(substrat.CodeInvalid, "cannot make a sandbox: the variable %.40q cannot be unset", k)
+		}
+		out = append(out, "--unsetenv", k)
+	}
+	return out, nil
 }
 
 // isolation holds the options that make it a sandbox. --unshare-user beside --unshare-all makes the user namespace a

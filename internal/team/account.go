@@ -3,23 +3,10 @@ package team
 import (
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"substrat.dev/substrat"
+	"substrat.dev/substrat/internal/schedule"
 )
-
-// Account is what a team saw of one account of a provider: enough to tell when its agents may go on.
-type Account struct {
-	// Failures counts turns in a row that failed for Class, the last at FailedAt; OKAt is when one last completed.
-	Failures int                   `json:"failures,omitempty"`
-	Class    substrat.FailureClass `json:"class,omitempty"`
-	Detail   string                `json:"detail,omitempty"`
-	FailedAt time.Time             `json:"failed_at,omitzero"`
-	OKAt     time.Time             `json:"ok_at,omitzero"`
-	// ResetAt is when the provider said it would go on, zero if it did not say.
-	ResetAt time.Time `json:"reset_at,omitzero"`
-}
 
 // ReleaseAccount ends what holds an account's agents: a person logged in, or knows better.
 type ReleaseAccount struct {
@@ -30,11 +17,26 @@ func (c ReleaseAccount) decide(d *decision) (any, error) {
 	if d.Actor.Agent != "" {
 		return nil, substrat.Errorf(substrat.CodeForbidden, "cannot resume an account: only a person may")
 	}
-	if x := d.Accounts[c.Account]; x == nil || x.Failures == 0 {
+	if !d.Refused(c.Account) {
 		return Status{"not held"}, nil
 	}
 	d.add(&AccountReleased{Account: c.Account})
 	return Status{"resumed"}, nil
+}
+
+// Refused reports whether the provider refused an account and was not seen to take it again since.
+func (s *State) Refused(account string) bool {
+	return slices.ContainsFunc(s.Streaks, func(x schedule.Streak) bool { return x.Account == account && unresolved(x) })
+}
+
+// refusedBefore is the same for one class of refusal.
+func (s *State) refusedBefore(account string, class substrat.FailureClass) bool {
+	return slices.ContainsFunc(s.Streaks, func(x schedule.Streak) bool { return x.Account == account && x.Class == class && unresolved(x) })
+}
+
+func unresolved(x schedule.Streak) bool {
+	n := len(x.Refusals)
+	return n > 0 && x.Refusals[n-1].Ended.After(x.OKEnded) && x.Refusals[n-1].Ended.After(x.Resumed)
 }
 
 // ofAccount reports whether a failure says something about the provider's account rather than about the turn: the mail
@@ -49,26 +51,18 @@ func ofAccount(c substrat.FailureClass) bool {
 }
 
 // noteAccount folds the outcome of a turn into what is known of its account.
-func (f *folding) noteAccount(x *TurnEnded) {
-	if x.Account == "" {
-		return
-	}
-	a := f.Accounts[x.Account]
+func (f *folding) noteAccount(a *Turn, x *TurnEnded) {
+	o := schedule.Outcome{Account: x.Account, Began: a.StartedAt, Ended: f.at, Named: x.ResetAt, Detail: clip(x.Detail, keepBriefText)}
 	switch {
+	case x.Account == "":
 	case x.Outcome == substrat.Completed:
-		if a != nil {
-			a.OKAt, a.Failures, a.Class, a.Detail, a.ResetAt = f.at, 0, "", "", time.Time{}
+		f.Streaks = schedule.Note(f.Streaks, o)
+		if !f.Refused(x.Account) {
 			f.withdraw(func(i *Item) bool { return i.Kind != substrat.ItemLogin || i.Account != x.Account })
 		}
 	case ofAccount(x.Class):
-		if a == nil {
-			a = &Account{}
-			f.Accounts[x.Account] = a
-		}
-		if a.Class != x.Class {
-			a.Failures = 0
-		}
-		a.Failures, a.Class, a.Detail, a.FailedAt, a.ResetAt = a.Failures+1, x.Class, clip(x.Detail, keepBriefText), f.at, x.ResetAt
+		o.Class = x.Class
+		f.Streaks = schedule.Note(f.Streaks, o)
 	}
 }
 
@@ -88,17 +82,7 @@ func (d *decision) askLogin(a *Agent, x *TurnEnded) {
 	}})
 }
 
-// AccountNames lists the accounts of which something is known.
-func (s *State) AccountNames() []string {
-	var out []string
-	for name := range s.Accounts {
-		out = append(out, name)
-	}
-	slices.SortFunc(out, strings.Compare)
-	return out
-}
-
-// AccountReleased means: an account's failures are forgotten.
+// AccountReleased means: a person wants an account's agents to go on.
 type AccountReleased struct {
 	Account string `json:"account"`
 }
@@ -107,7 +91,7 @@ type AccountReleased struct {
 func (*AccountReleased) Type() string { return "account.released" }
 
 func (x *AccountReleased) fold(f *folding) error {
-	delete(f.Accounts, x.Account)
+	f.Streaks = schedule.Resume(f.Streaks, x.Account, f.at)
 	f.withdraw(func(i *Item) bool { return i.Kind != substrat.ItemLogin || i.Account != x.Account })
 	return nil
 }

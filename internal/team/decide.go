@@ -112,6 +112,9 @@ func (d *decision) caller() (*Agent, error) {
 	return nil, substrat.Errorf(substrat.CodeForbidden, "only an agent can ask for this")
 }
 
+// Answered finds the answer that was given under a key, among the open turns. The caller must not change it.
+func (s *State) Answered(key string) (json.RawMessage, bool) { return s.answered(key) }
+
 // answered looks a key up among the open turns.
 func (s *State) answered(key string) (json.RawMessage, bool) {
 	if key == "" {

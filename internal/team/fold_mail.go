@@ -254,6 +254,7 @@ func (x *TurnEnded) fold(f *folding) error {
 		return substrat.Errorf(substrat.CodeConflict, "turn %s held %d messages, not %d", x.Turn, n, len(mail))
 	}
 	f.retireTurn(a, x)
+	f.noteAccount(a.Turn, x)
 	a.Turn = nil
 	for _, id := range x.Handled {
 		f.handle(id)
@@ -262,7 +263,6 @@ func (x *TurnEnded) fold(f *folding) error {
 		a.giveUp(f.Messages[id])
 		f.finish(id, substrat.Dead, x.why())
 	}
-	f.noteAccount(x)
 	f.requeue(a, x)
 	f.rest(a, x)
 	for _, id := range a.Children {

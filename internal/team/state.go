@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"substrat.dev/substrat"
+	"substrat.dev/substrat/internal/schedule"
 )
 
 // State is one team. It holds what is alive: agents that have not ended and messages that are not final. Everything
@@ -17,11 +18,11 @@ type State struct {
 	Agents     map[string]*Agent     `json:"agents"`
 	Messages   map[string]*Message   `json:"messages,omitempty"`
 	Broadcasts map[string]*Broadcast `json:"broadcasts,omitempty"`
-	// Items are the open entries of the person's queue, Workspaces those that were not deleted, Accounts what was seen of
+	// Items are the open entries of the person's queue, Workspaces those that were not deleted, Streaks what was seen of
 	// the providers' accounts, Spawns when agents were spawned by agents in the last minute.
 	Items      map[string]*Item      `json:"items,omitempty"`
 	Workspaces map[string]*Workspace `json:"workspaces,omitempty"`
-	Accounts   map[string]*Account   `json:"accounts,omitempty"`
+	Streaks    []schedule.Streak     `json:"streaks,omitempty"`
 	Spawns     []time.Time           `json:"spawns,omitempty"`
 
 	index
@@ -156,7 +157,7 @@ type Heard struct {
 func New(team string) *State {
 	s := &State{
 		Team: team, Agents: map[string]*Agent{}, Messages: map[string]*Message{}, Broadcasts: map[string]*Broadcast{},
-		Items: map[string]*Item{}, Workspaces: map[string]*Workspace{}, Accounts: map[string]*Account{},
+		Items: map[string]*Item{}, Workspaces: map[string]*Workspace{},
 	}
 	s.reindex()
 	return s
@@ -170,7 +171,7 @@ func Decode(data []byte) (*State, error) {
 	s := New("")
 	err := json.Unmarshal(data, s)
 	if err == nil && (s.Agents == nil || s.Messages == nil || s.Broadcasts == nil ||
-		s.Items == nil || s.Workspaces == nil || s.Accounts == nil) {
+		s.Items == nil || s.Workspaces == nil) {
 		err = errors.New("a part of it is null")
 	}
 	if err != nil {

@@ -212,8 +212,8 @@ func (d *decision) failed(a *Agent, x *TurnEnded, mail []string) {
 		}
 		x.RetryAt = d.At.Add(wait)
 	}
-	switch known := d.Accounts[x.Account]; {
-	case x.Spared && known != nil && known.Class == x.Class:
+	switch {
+	case x.Spared && d.refusedBefore(x.Account, x.Class):
 		// The first failure of an account is told; those that follow say nothing new.
 	case !cut || len(x.Requeued) < len(mail) || len(mail) == 0:
 		d.tellFailure(a, x)

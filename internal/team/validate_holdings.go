@@ -18,11 +18,6 @@ func (v *validation) holdings() error {
 	if err := v.workspaces(); err != nil {
 		return err
 	}
-	for name, a := range v.Accounts {
-		if a == nil || a.Failures < 0 {
-			return v.broken("account %.80q is damaged", name)
-		}
-	}
 	for id, a := range v.Agents {
 		if a.Workspace != "" && v.Workspaces[a.Workspace] == nil {
 			return v.broken("agent %s lives in a workspace that is not there", id)

@@ -41,6 +41,23 @@ var All = []Tool{
 	reading(declare("list_children", listChildren)),
 	reading(declare("inspect_agent", inspectAgent)),
 	declare("complete", complete),
+	declare("terminate_agent", terminateAgent),
+	declare("poke", poke),
+	declare("gate", gate),
+	declare("ungate", ungate),
+	declare("permit_turn", permitTurn),
+	declare("subscribe", subscribe),
+	declare("unsubscribe", unsubscribe),
+	declare("remind_me", remindMe),
+	declare("cancel_reminder", cancelReminder),
+	declare("set_agent_metadata", setAgentMetadata),
+	declare("ask_user", askUser),
+	reading(declare("list_workspaces", listWorkspaces)),
+	declare("create_workspace", createWorkspace),
+	declare("delete_workspace", deleteWorkspace),
+	declare("link_dir", linkDir),
+	declare("link_from", linkFrom),
+	declare("unlink_dir", unlinkDir),
 }
 
 // Prose tells an agent what the tool does and when to use it.
@@ -86,11 +103,14 @@ func reading(t Tool) Tool {
 	return t
 }
 
-// listed is a tool as clients see it. Nothing here destroys, and all of it stays within the team.
+// destroys are the tools after which something is gone.
+var destroys = map[string]bool{"terminate_agent": true, "delete_workspace": true}
+
+// listed is a tool as clients see it. All of it stays within the team, but for questions to its user.
 func (t *Tool) listed() *mcp.Tool {
-	no := false
+	no, destroys := false, destroys[t.Name]
 	return &mcp.Tool{Name: t.Name, Description: t.Prose(), InputSchema: t.Schema(),
-		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: t.ReadOnly, DestructiveHint: &no, OpenWorldHint: &no}}
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: t.ReadOnly, DestructiveHint: &destroys, OpenWorldHint: &no}}
 }
 
 // names lists the tools for the hint of an error.

@@ -27,6 +27,11 @@ type Host interface {
 	Message(ctx context.Context, id string) (substrat.Message, error)
 	// CheckProvider tells what network a provider's agents get, or that there is no such provider.
 	CheckProvider(name string) (substrat.Network, error)
+	// Admit decides whether a call may be made: whether it comes too fast, and what the policy says. A refusal is an error
+	// for the agent; grant is the item by which a person allowed the call. A key that was answered before is let through.
+	Admit(ctx context.Context, c Caller, key, tool string, args json.RawMessage) (grant string, err error)
+	// PlaceWorkspace says where a new workspace of the caller's will be, and for a worktree of what and on which branch.
+	PlaceWorkspace(ctx context.Context, c Caller, worktree bool, cmd *team.CreateWorkspace) error
 	// NewID makes an id.
 	NewID() string
 }
@@ -47,11 +52,24 @@ type call struct {
 	host   Host
 	caller Caller
 	key    string
+	// grant is the item by which a person allowed this call.
+	grant string
 }
 
 // do issues a command as the caller.
 func (c *call) do(ctx context.Context, cmd team.Command) (any, error) {
-	meta := team.Meta{Key: c.key, Actor: team.Actor{Agent: c.caller.Agent, Turn: c.caller.Turn, Operator: c.caller.Operator}}
+	meta := team.Meta{
+		Key: c.key, Grant: c.grant, Actor: team.Actor{Agent: c.caller.Agent, Turn: c.caller.Turn, Operator: c.caller.Operator},
+	}
 	answer, err := c.host.Do(ctx, c.caller.Team, meta, cmd)
 	return answer, err
+}
+
+// answered finds the answer that the same call was given before.
+func (c *call) answered(ctx context.Context) (answer json.RawMessage, ok bool) {
+	_ = c.host.Look(ctx, c.caller.Team, func(s *team.State) error {
+		answer, ok = s.Answered(c.key)
+		return nil
+	})
+	return answer, ok
 }

@@ -18,6 +18,8 @@ type memory struct {
 	ids   int
 	final map[string]substrat.Message
 	sent  map[string]int // texts of messages that were sent
+	// forbid are tools that may not be called, and why.
+	forbid map[string]error
 	// done, if set, is called after a command was made durable and before it is answered.
 	done func(ctx context.Context)
 }
@@ -103,4 +105,20 @@ func (m *memory) times(text string) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.sent[text]
+}
+
+// Admit lets everything through that no test forbids.
+func (m *memory) Admit(_ context.Context, _ Caller, _, tool string, _ json.RawMessage) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return "", m.forbid[tool]
+}
+
+// PlaceWorkspace puts workspaces below a directory that is never made.
+func (m *memory) PlaceWorkspace(_ context.Context, _ Caller, worktree bool, cmd *team.CreateWorkspace) error {
+	cmd.Dir, cmd.Made = "/workspaces/"+cmd.ID, true
+	if worktree {
+		cmd.Tree = &team.Tree{Repo: "/w", Branch: "substrat/" + cmd.Name}
+	}
+	return nil
 }

@@ -76,7 +76,7 @@ func newServer(host Host, caller Caller, nonce string, w *wire) *mcp.Server {
 			if caller.Turn != "" {
 				c.key = caller.Turn + "/" + nonce + "/" + req.Extra.Header.Get(callHeader)
 			}
-			result, err := t.compiled().call(ctx, c, req.Params.Arguments)
+			result, err := t.invoke(ctx, c, req.Params.Arguments)
 			if ctx.Err() == nil && leaving(err) {
 				w.hangUp()
 			}
@@ -86,7 +86,7 @@ func newServer(host Host, caller Caller, nonce string, w *wire) *mcp.Server {
 	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			if p, ok := req.GetParams().(*mcp.CallToolParamsRaw); ok && p != nil && !known[p.Name] {
-				return answer(nil, substrat.Errorf(substrat.CodeNotFound, "no tool is called %.80q", p.Name).WithHint("there are %s", names())), nil
+				return answer(nil, unknown(p.Name)), nil
 			}
 			return next(ctx, method, req)
 		}

@@ -25,7 +25,8 @@ type spawnArgs struct {
 	Name            string            `json:"name" jsonschema:"its name, unique among those you can reach"`
 	Instructions    string            `json:"instructions" jsonschema:"what it is to do; it sees them in every turn"`
 	Role            string            `json:"role,omitempty" jsonschema:"worker (default), reviewer (read-only workspace) or manager"`
-	WorkspaceSubdir string            `json:"workspace_subdir,omitempty" jsonschema:"a directory below your workspace for it to work in; default is your whole workspace"`
+	Workspace       string            `json:"workspace,omitempty" jsonschema:"the workspace it lives in, as list_workspaces names it; default yours"`
+	WorkspaceSubdir string            `json:"workspace_subdir,omitempty" jsonschema:"a directory below that workspace for it to work in; default all of it"`
 	Provider        string            `json:"provider,omitempty" jsonschema:"which agent CLI runs it; default yours"`
 	Model           string            `json:"model,omitempty" jsonschema:"which model it uses; default yours"`
 	Metadata        map[string]string `json:"metadata,omitempty" jsonschema:"notes to keep with it"`
@@ -40,7 +41,7 @@ func spawnAgent(ctx context.Context, c *call, in spawnArgs) (any, error) {
 		return nil, err
 	}
 	cmd := team.Create{
-		ID: c.host.NewID(), Name: in.Name, Instructions: in.Instructions, Role: substrat.Role(in.Role), Subdir: in.WorkspaceSubdir,
+		ID: c.host.NewID(), Name: in.Name, Instructions: in.Instructions, Role: substrat.Role(in.Role), Subdir: in.WorkspaceSubdir, Workspace: in.Workspace,
 		Provider: in.Provider, Model: in.Model, Metadata: in.Metadata,
 	}
 	if in.Provider != "" {

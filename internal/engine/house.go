@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"substrat.dev/substrat"
+	"substrat.dev/substrat/internal/team"
+	"substrat.dev/substrat/internal/tool"
+	"substrat.dev/substrat/internal/workspace"
+)
+
+// workspaceDir is where a workspace that the daemon makes is.
+func (e *Engine) workspaceDir(id string) string { return filepath.Join(e.cfg.Home, "workspaces", id) }
+
+// PlaceWorkspace implements tool.Host. The directory is made before the first turn in it, not here.
+func (e *Engine) PlaceWorkspace(ctx context.Context, c tool.Caller, worktree bool, cmd *team.CreateWorkspace) error {
+	cmd.Dir, cmd.Made = e.workspaceDir(cmd.ID), true
+	if !worktree {
+		return nil
+	}
+	var at, path string
+	err := e.Look(ctx, c.Team, func(s *team.State) error {
+		if s.Agents[c.Agent] == nil {
+			return substrat.Errorf(substrat.CodeTerminated, "the agent has ended")
+		}
+		at, path = s.Living(c.Agent).Dir(), s.Path(c.Agent)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	cmd.Tree, err = worktreeOf(at, "", path+"/"+cmd.Name)
+	return err
+}
+
+// worktreeOf plans a worktree of the repository that a directory is in.
+func worktreeOf(dir, branch, path string) (*team.Tree, error) {
+	repo, ok := workspace.Repo(dir)
+	if !ok {
+		return nil, substrat.Errorf(substrat.CodeInvalid, "cannot make a git worktree: %s is in no git repository", dir).
+			WithHint("git init and a first commit make one")
+	}
+	if branch == "" {
+		branch = "substrat/" + strings.Trim(branchForm.ReplaceAllString(path, "-"), "-/.")
+	}
+	return &team.Tree{Repo: repo, Branch: branch}, nil
+}
+
+// branchForm is what a branch's name does not get from an agent's path.
+var branchForm = regexp.MustCompile(`[^A-Za-z0-9_/-]+`)
+
+// settleIn makes the place where a turn happens, and what is linked into it, and tells where that is on the host.
+func settleIn(ctx context.Context, l team.Living) (dir string, links []team.Mount, err error) {
+	if dir, err = settlePlace(ctx, l.Base, l.Subdir, l.Made, l.Tree); err != nil {
+		return "", nil, err
+	}
+	for _, m := range l.Links {
+		source, err := settlePlace(ctx, m.Base, m.Dir, m.Made, m.Tree)
+		if err != nil {
+			return "", nil, err
+		}
+		m.Base, m.Dir = source, ""
+		links = append(links, m)
+	}
+	return dir, links, nil
+}
+
+// settlePlace makes one directory: base, and sub below it. A symbolic link on the way from base to sub must not lead out
+// of base.
+func settlePlace(ctx context.Context, base, sub string, made bool, tree *team.Tree) (string, error) {
+	p := workspace.Place{Dir: base}
+	if tree != nil {
+		p.Tree = &workspace.Tree{Repo: tree.Repo, Branch: tree.Branch, Base: tree.Base}
+	}
+	if made {
+		if err := os.MkdirAll(filepath.Dir(base), 0o700); err != nil {
+			return "", wrapIO("make the directory of workspaces", err)
+		}
+		if err := workspace.Ensure(ctx, p); err != nil {
+			return "", err
+		}
+	} else if err := ensureDir(base); err != nil {
+		return "", err
+	}
+	if sub == "" || sub == "." {
+		return base, nil
+	}
+	root, err := os.OpenRoot(base)
+	if err != nil {
+		return "", wrapIO("open the workspace", err)
+	}
+	defer root.Close()
+	// A root follows links that stay inside it and no others.
+	if err := root.MkdirAll(sub, 0o755); err != nil {
+		return "", substrat.Errorf(substrat.CodeInvalid, "cannot use %s of the workspace %s: %v", sub, base, err).
+			WithHint("a symbolic link must not lead out of the workspace")
+	}
+	st, err := root.Stat(sub)
+	if err != nil || !st.IsDir() {
+		return "", substrat.Errorf(substrat.CodeInvalid, "cannot use %s of the workspace %s: not a directory inside it", sub, base).
+			WithHint("a symbolic link must not lead out of the workspace")
+	}
+	real, err := filepath.EvalSymlinks(filepath.Join(base, sub))
+	if err != nil {
+		return "", wrapIO("find the workspace", err)
+	}
+	return real, nil
+}

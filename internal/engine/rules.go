@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"time"
+
+	"substrat.dev/substrat"
+	"substrat.dev/substrat/agentcli"
+	"substrat.dev/substrat/internal/team"
+)
+
+// Rules are what the person who owns the daemon has configured. The methods are pure and safe for concurrent use.
+type Rules interface {
+	// Limits bound the team of a root.
+	Limits(root string) team.Limits
+	// Hold names the rule that holds a message between agents for a person, "" if none does.
+	Hold(m *substrat.Message) string
+	// Budgets are those that an agent is created with.
+	Budgets(path string, role substrat.Role) []substrat.Budget
+	// Policy decides about a call of one of the agents' tools.
+	Policy(c Call) Ruling
+	// Pools bound how many processes of a provider may run at once; one that is not there has no bound of its own.
+	Pools() map[string]int
+	// FreeLeast is how much memory must be free before a process is started, 0 for any.
+	FreeLeast() uint64
+	// SuspendAfter is how long a live session may be idle.
+	SuspendAfter() time.Duration
+	// Account names what the limits of a provider are counted on.
+	Account(provider string) string
+	// Cost is what usage costs in millionths of a dollar, if that is known.
+	Cost(provider, model string, u substrat.Usage) (micros int64, known bool)
+	// Model resolves an alias; DefaultModel is a provider's where an agent names none.
+	Model(name string) string
+	DefaultModel(provider string) string
+	// Servers are further MCP servers that an agent is to have; ToolCap is how many tools its provider takes, 0 for any.
+	Servers(path string, role substrat.Role) []Server
+	ToolCap(provider string) int
+	// Rates bound the calls of tools.
+	Rates() Rates
+}
+
+// Call is a call of a tool that a policy is asked about.
+type Call struct {
+	Path string
+	Role substrat.Role
+	Tool string
+}
+
+// Ruling is a policy's word on a call.
+type Ruling struct {
+	// Effect is allow, deny or ask; Rule names the rule and Reason says why, for the agent.
+	Effect, Rule, Reason string
+}
+
+// The effects of a policy.
+const (
+	Allow = "allow"
+	Deny  = "deny"
+	Asks  = "ask"
+)
+
+// Server is an MCP server beside Substrat's own. Tools is how many it has, 0 if that is not known.
+type Server struct {
+	agentcli.MCPServer
+	Tools int
+}
+
+// Rates bound how many tools an agent, and a team, may call in a minute, and how many at once. 0 means no bound.
+type Rates struct {
+	AgentPerMinute, AgentBurst int
+	TeamPerMinute, TeamBurst   int
+}
+
+// DefaultRates let busy agents work and stop those that call in circles.
+func DefaultRates() Rates {
+	return Rates{AgentPerMinute: 600, AgentBurst: 100, TeamPerMinute: 3000, TeamBurst: 500}
+}
+
+// cursorToolCap is how many tools cursor-agent takes over all MCP servers; the simulator follows it.
+const cursorToolCap = 40
+
+// NoRules is a daemon without a configuration.
+type NoRules struct{}
+
+func (NoRules) Limits(string) team.Limits                                   { return team.DefaultLimits() }
+func (NoRules) Hold(*substrat.Message) string                               { return "" }
+func (NoRules) Budgets(string, substrat.Role) []substrat.Budget             { return nil }
+func (NoRules) Policy(Call) Ruling                                          { return Ruling{Effect: Allow} }
+func (NoRules) Pools() map[string]int                                       { return nil }
+func (NoRules) FreeLeast() uint64                                           { return 0 }
+func (NoRules) SuspendAfter() time.Duration                                 { return 10 * time.Minute }
+func (NoRules) Account(provider string) string                              { return provider }
+func (NoRules) Cost(string, string, substrat.Usage) (micros int64, ok bool) { return 0, false }
+func (NoRules) Model(name string) string                                    { return name }
+func (NoRules) DefaultModel(string) string                                  { return "" }
+func (NoRules) Servers(string, substrat.Role) []Server                      { return nil }
+func (NoRules) Rates() Rates                                                { return DefaultRates() }
+
+func (NoRules) ToolCap(provider string) int {
+	if provider == "cursor" || provider == "sim" {
+		return cursorToolCap
+	}
+	return 0
+}
