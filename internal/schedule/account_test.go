@@ -73,6 +73,18 @@ func TestOneStormIsOneRound(t *testing.T) {
 		s = failed(s, substrat.ClassRateLimit, noon.Add(time.Duration(i)*second))
 	}
 	within(t, "until", one(t, noon.Add(20*second), s).Until.Sub(noon), 48*second, time.Minute)
+	// But one of them may know when it ends.
+	named := noon.Add(time.Hour)
+	s = Note(s, Outcome{Account: "acc", Class: substrat.ClassRateLimit, Ended: noon.Add(20 * second), Named: named})
+	if h := one(t, noon.Add(20*second), s); !h.Until.Equal(named) {
+		t.Errorf("%+v", h)
+	}
+	for range 100 {
+		s = failed(s, substrat.ClassRateLimit, noon.Add(21*second))
+	}
+	if n := len(s[0].Refusals); n != StreakKeeps {
+		t.Errorf("%d failures are kept", n)
+	}
 }
 
 func TestNamedReset(t *testing.T) {

@@ -51,10 +51,9 @@ func (r *ranks) Pop() any {
 	return last
 }
 
-// lane holds a team's candidates that need the same: a slot of a pool, or no slot.
+// lane holds a team's candidates of one pool.
 type lane struct {
 	pool string
-	live bool
 	ranks
 }
 
@@ -116,10 +115,10 @@ func (o *order) add(c *Candidate, index int, live bool) {
 		}
 		o.last = s
 	}
-	i := slices.IndexFunc(s.lanes, func(l *lane) bool { return l.pool == c.Pool && l.live == live })
+	i := slices.IndexFunc(s.lanes, func(l *lane) bool { return l.pool == c.Pool })
 	if i < 0 {
 		i = len(s.lanes)
-		s.lanes = append(s.lanes, &lane{pool: c.Pool, live: live})
+		s.lanes = append(s.lanes, &lane{pool: c.Pool})
 	}
 	s.lanes[i].ranks = append(s.lanes[i].ranks, rankOf(c, index, live))
 }
@@ -142,18 +141,17 @@ func (o *order) begin() {
 
 // next takes the next candidate out, skipping lanes that are shut: once shut, a lane stays so. The caller then calls
 // gave if its team is to be counted one turn more.
-func (o *order) next(shut func(*lane) bool) (index int, s *share, live, ok bool) {
+func (o *order) next(shut func(*lane) bool) (index int, s *share, ok bool) {
 	for len(o.heap) > 0 {
 		s := o.heap[0]
 		if len(s.best.ranks) > 0 && !shut(s.best) {
 			r := heap.Pop(&s.best.ranks).(rank)
-			live := s.best.live
 			o.settle(shut)
-			return r.index, s, live, true
+			return r.index, s, true
 		}
 		o.settle(shut)
 	}
-	return 0, nil, false, false
+	return 0, nil, false
 }
 
 // settle puts the first team where it belongs after its next has changed.
@@ -176,11 +174,11 @@ func (o *order) gave(s *share) {
 }
 
 // rest calls f for everybody who was not taken out.
-func (o *order) rest(f func(index int, l *lane)) {
+func (o *order) rest(f func(index int)) {
 	for _, s := range o.teams {
 		for _, l := range s.lanes {
 			for _, r := range l.ranks {
-				f(r.index, l)
+				f(r.index)
 			}
 		}
 	}

@@ -192,7 +192,7 @@ func (p *planner) grant(admitted []int) (cold int) {
 	for _, i := range admitted {
 		c := &ready[i]
 		live := p.sessions[c.Agent] != nil
-		if !live && p.limits.MemoryLow {
+		if p.limits.MemoryLow && !live {
 			cold++
 			p.queue(i, ReasonMemory)
 			continue
@@ -201,12 +201,12 @@ func (p *planner) grant(admitted []int) (cold int) {
 	}
 	o.begin()
 	for {
-		i, team, live, ok := o.next(p.shut)
+		i, team, ok := o.next(p.shut)
 		if !ok {
 			break
 		}
 		c := &ready[i]
-		reason := p.place(c, live)
+		reason := p.place(c)
 		if reason == "" || reason == ReasonFreeing {
 			o.gave(team)
 		}
@@ -218,7 +218,7 @@ func (p *planner) grant(admitted []int) (cold int) {
 		p.plan.Start = append(p.plan.Start, *c)
 		p.busy[c.Agent] = false
 	}
-	o.rest(func(i int, l *lane) {
+	o.rest(func(i int) {
 		reason := ReasonSlots
 		if !p.shutTotal {
 			reason = ReasonPool
@@ -228,9 +228,10 @@ func (p *planner) grant(admitted []int) (cold int) {
 	return cold
 }
 
-// shut reports whether nobody of a lane can get anything any more.
+// shut reports whether nobody of a lane can get anything any more. That is so for those with a live session as well: it
+// would have been suspended rather than that a lane was shut.
 func (p *planner) shut(l *lane) bool {
-	return !l.live && (p.shutTotal || p.shutPools[l.pool])
+	return p.shutTotal || p.shutPools[l.pool]
 }
 
 // queue lets a candidate wait for a slot or memory.
@@ -240,12 +241,11 @@ func (p *planner) queue(index int, reason Reason) {
 }
 
 // place gives a candidate its own session, a free slot, or the promise of one. What it cannot get nobody behind it can.
-func (p *planner) place(c *Candidate, live bool) Reason {
+func (p *planner) place(c *Candidate) Reason {
 	if _, twice := p.busy[c.Agent]; twice {
 		return ReasonBusy
 	}
-	if live {
-		s := p.sessions[c.Agent]
+	if s := p.sessions[c.Agent]; s != nil {
 		if s.spent { // somebody before it has the slot
 			return ReasonSlots
 		}
@@ -277,19 +277,12 @@ func (p *planner) place(c *Candidate, live bool) Reason {
 	return ReasonSlots
 }
 
-// victim finds the session whose going makes room in a pool.
+// victim finds the session whose going makes room in a pool. That one is enough: what is over a limit was shed before.
 func (p *planner) victim(pool string) *session {
 	limit, limited := p.limits.Pools[pool]
 	full := limited && p.soon.pools[pool] >= limit
 	for _, s := range p.idle {
-		if s.spent || full && s.Pool != pool {
-			continue
-		}
-		// One that goes must be enough: no session is suspended for somebody who still cannot start.
-		p.soon.add(s.Pool, -1)
-		enough := p.fits(&p.soon, pool)
-		p.soon.add(s.Pool, 1)
-		if enough {
+		if !s.spent && (!full || s.Pool == pool) {
 			return s
 		}
 	}
@@ -337,7 +330,7 @@ func (p *Plan) Ahead(agent string) (int, bool) {
 	}
 	o.begin()
 	for n := 0; ; n++ {
-		i, team, _, ok := o.next(open)
+		i, team, ok := o.next(open)
 		if !ok {
 			return 0, false
 		}

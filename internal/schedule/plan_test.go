@@ -83,6 +83,8 @@ func TestOrder(t *testing.T) {
 			Running: []Process{turn("a", "a8"), turn("a", "a9")}}, []string{"b1", "b2", "a1"}},
 		{"the team that was served longest ago", Fleet{Ready: []Candidate{cold("a", "a1", 9), cold("b", "b1", 2), cold("c", "c1", 1)},
 			Served: map[string]time.Time{"a": ago(1), "b": ago(2)}}, []string{"c1", "b1", "a1"}},
+		{"a turn just given is the last", Fleet{Ready: []Candidate{cold("a", "a1", 9), cold("a", "a2", 8), cold("b", "b1", 7)}, Running: []Process{turn("b", "b9")},
+			Served: map[string]time.Time{"a": ago(time.Hour), "b": ago(time.Minute)}}, []string{"a1", "b1", "a2"}},
 		{"a live session is a little ahead", Fleet{Ready: []Candidate{cold("a", "cold", 9*time.Second), cold("a", "live", 0), cold("a", "older", 11*time.Second)},
 			Running: []Process{idle("a", "live", time.Second)}}, []string{"older", "live", "cold"}},
 		{"a full pool is no obstacle to others", Fleet{Ready: []Candidate{cold("a", "1", 9), cold("a", "2", 8), inPool(cold("a", "3", 1), "q")},
@@ -122,6 +124,22 @@ func TestSuspendForASlot(t *testing.T) {
 	same(t, "started", started(Make(noon, f)), "new")
 }
 
+// A promise counts as a turn: teams share what is being freed as well.
+func TestPromisesAreShared(t *testing.T) {
+	f := Fleet{
+		Ready:   []Candidate{cold("a", "a1", 9), cold("a", "a2", 8), cold("b", "b1", 1)},
+		Running: []Process{idle("c", "1", 1), idle("c", "2", 1)},
+		Limits:  Limits{Total: 2},
+	}
+	p := Make(noon, f)
+	same(t, "suspended", suspended(p), "1", "2")
+	for agent, want := range map[string]Reason{"a1": ReasonFreeing, "a2": ReasonSlots, "b1": ReasonFreeing} {
+		if w := reason(t, p, agent); w.Reason != want {
+			t.Errorf("%s waits for %s, want %s", agent, w.Reason, want)
+		}
+	}
+}
+
 func TestSuspendFreesWhatIsNeeded(t *testing.T) {
 	q := idle("a", "q", time.Hour)
 	q.Pool = "q"
@@ -153,6 +171,13 @@ func TestAWantedSessionIsTakenByWhoIsBeforeIt(t *testing.T) {
 	p = Make(noon, f)
 	same(t, "started", started(p), "live")
 	same(t, "suspended", suspended(p))
+	// One without work goes rather than one with, however short it has been idle.
+	f.Ready[0].Since = ago(time.Second)
+	f.Running = []Process{idle("a", "live", time.Hour), idle("a", "done", 0)}
+	f.Limits.Total = 2
+	p = Make(noon, f)
+	same(t, "started", started(p), "live")
+	same(t, "suspended", suspended(p), "done")
 }
 
 func TestIdleForTooLong(t *testing.T) {
@@ -253,6 +278,9 @@ func TestStagger(t *testing.T) {
 	late := cold("a", "late", 0)
 	late.Since = noon.Add(time.Nanosecond)
 	f := Fleet{Ready: []Candidate{late}, Limits: Limits{Total: 9}, Holds: []Hold{{Account: "acc", Until: noon}}}
+	for i := range 8 {
+		f.Ready = append(f.Ready, cold("a", fmt.Sprint(i), time.Second))
+	}
 	same(t, "started", started(Make(noon.Add(time.Nanosecond), f)), "late")
 	f.Ready = []Candidate{cold("a", "early", time.Minute)}
 	same(t, "started", started(Make(noon.Add(Stagger), f)), "early")
