@@ -23,6 +23,7 @@ var allowed = map[string]struct {
 }{
 	"":                             {nil, "the words are a leaf"},
 	"agentcli":                     {[]string{""}, "a library for others: it knows the words and nothing of the daemon"},
+	"agentcli/scripted":            {[]string{"", "agentcli"}, "a provider speaks agentcli's vocabulary only"},
 	"agentcli/cursor":              {[]string{"", "agentcli"}, "a provider speaks agentcli's vocabulary only"},
 	"client":                       {[]string{"", "agentcli", "internal/sock"}, "whoever links the client must not link the daemon"},
 	"internal/team":                {[]string{"", "internal/schedule"}, "the core is pure: no I/O, no clock; what a provider refused it keeps in the scheduler's form"},
@@ -34,15 +35,23 @@ var allowed = map[string]struct {
 	"internal/turn":                {[]string{"", "internal/sock"}, "provider, sandbox and turn do not know each other"},
 	"internal/sandbox":             {[]string{""}, "provider, sandbox and turn do not know each other"},
 	"internal/sock":                {[]string{""}, "a leaf"},
+<<<<<<< HEAD
 	"internal/workspace":           {[]string{""}, "directories and git on the host: it knows neither who may ask nor what runs there"},
 	"internal/relay":               {[]string{"internal/sock"}, "runs inside the sandbox, small and without state"},
 	"internal/sim":                 {nil, "stands for a foreign program: it must not share the code it is there to check"},
 	"internal/tool":                {[]string{"", "internal/team", "internal/sock"}, "tools issue the core's commands through a host"},
 	"internal/engine": {[]string{"", "agentcli", "internal/team", "internal/journal", "internal/sandbox", "internal/turn", "internal/tool",
 		"internal/workspace", "internal/schedule", "internal/memory"},
+=======
+	"internal/record":              {[]string{"", "agentcli"}, "a file and its format; it knows turns and calls, not who runs them"},
+	"internal/relay":               {[]string{"internal/sock"}, "runs inside the sandbox, small and without state"},
+	"internal/sim":                 {nil, "stands for a foreign program: it must not share the code it is there to check"},
+	"internal/tool":                {[]string{"", "internal/team", "internal/sock"}, "tools issue the core's commands through a host"},
+	"internal/engine": {[]string{"", "agentcli", "internal/team", "internal/journal", "internal/sandbox", "internal/turn", "internal/tool", "internal/record"},
+>>>>>>> 04953ff (Run a program of the user's as an agent)
 		"the one place that joins provider, sandbox and turn"},
 	"internal/api":         {[]string{"", "agentcli", "internal/engine"}, "routes translate; the engine answers"},
-	"internal/daemon":      {[]string{"", "agentcli", "agentcli/cursor", "internal/api", "internal/engine", "internal/journal/sqlite", "internal/sandbox", "internal/sock", "internal/team", "internal/tool"}, "composition"},
+	"internal/daemon":      {[]string{"", "agentcli", "agentcli/cursor", "agentcli/scripted", "internal/api", "internal/engine", "internal/journal/sqlite", "internal/sandbox", "internal/sock", "internal/team", "internal/tool"}, "composition"},
 	"internal/demo":        {[]string{"", "client"}, "a user of the daemon like any other"},
 	"internal/cli":         {[]string{"", "agentcli", "client", "internal/daemon", "internal/demo", "internal/relay", "internal/sock"}, "the command line uses the client; only daemon, mcp, doctor and demo reach further"},
 	"internal/bench":       {[]string{"*"}, "a program that measures the parts"},

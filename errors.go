@@ -29,6 +29,7 @@ const (
 	CodeUnsupported  Code = "unsupported"   // not on this platform or not by this provider
 	CodeInternal     Code = "internal"      // a fault in Substrat
 	CodeVersion      Code = "version"       // file or peer of a newer version
+	CodeCancelled    Code = "cancelled"     // the turn that asks is being stopped
 	CodeNotInstalled Code = "not_installed" // a program that is needed is missing
 )
 

@@ -32,6 +32,12 @@ type Request struct {
 	MCP []MCPServer
 	// Instructions stand above every turn and survive the CLI's own compaction.
 	Instructions string
+	// Program is what an agent runs that is a program of the user's: the command and its arguments.
+	Program []string
+	// Agent is who the turn is for, where the host has teams.
+	Agent *substrat.Agent
+	// Live is set for a turn of a [LiveProvider].
+	Live *LiveTurn
 }
 
 // MCPServer is one MCP server spoken to over stdio.
@@ -131,6 +137,8 @@ type Result struct {
 	Files      []string        `json:"files,omitempty"`
 	// Model is the name the CLI reports, which need not be the one asked for.
 	Model string `json:"model,omitempty"`
+	// Checkpoint is the state that a live program asks to be given in place of its history so far.
+	Checkpoint json.RawMessage `json:"-"`
 }
 
 // Info describes a provider.
@@ -142,6 +150,12 @@ type Info struct {
 	Resume  bool `json:"resume"`
 	MCP     bool `json:"mcp"`
 	Network bool `json:"network"`
+	// Live: one process serves turn after turn; the provider is a [LiveProvider]. Replays: a new process of it goes on in
+	// the middle of a turn, from the record of what was done.
+	Live    bool `json:"live,omitempty"`
+	Replays bool `json:"replays,omitempty"`
+	// NeedsProgram: an agent is created with a command of the user's.
+	NeedsProgram bool `json:"needs_program,omitempty"`
 }
 
 // Provider knows how to drive one kind of agent CLI. Its methods are safe for concurrent use.

@@ -94,6 +94,14 @@ func (c *Client) Terminate(ctx context.Context, ref, reason string) error {
 	return err
 }
 
+// Suspend ends the process that an agent keeps between its turns. It answers false when there was none to end.
+func (c *Client) Suspend(ctx context.Context, ref string) (bool, error) {
+	out, err := call[struct {
+		Suspended bool `json:"suspended"`
+	}](ctx, c, http.MethodPost, agentPath(ref, "/suspend"), nil, nil)
+	return out.Suspended, err
+}
+
 // StopTurn asks to cancel an agent's open turn.
 func (c *Client) StopTurn(ctx context.Context, ref string) (substrat.Turn, error) {
 	return call[substrat.Turn](ctx, c, http.MethodPost, agentPath(ref, "/stop"), nil, nil)

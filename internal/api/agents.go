@@ -52,6 +52,19 @@ func (s *server) terminateAgent(ctx context.Context, in *terminateInput) (*body[
 	return &body[done]{done{"terminated"}}, s.Engine.Terminate(ctx, in.Ref, strings.TrimSpace(in.Reason))
 }
 
+// Suspended says whether there was a process to end.
+type Suspended struct {
+	Suspended bool `json:"suspended"`
+}
+
+func (s *server) suspendAgent(_ context.Context, in *RefInput) (*body[Suspended], error) {
+	did, err := s.Engine.Suspend(in.Ref)
+	if err != nil {
+		return nil, err
+	}
+	return &body[Suspended]{Suspended{did}}, nil
+}
+
 func (s *server) stopTurn(ctx context.Context, in *RefInput) (*body[substrat.Turn], error) {
 	t, err := s.Engine.StopTurn(ctx, in.Ref)
 	return &body[substrat.Turn]{t}, err

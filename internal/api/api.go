@@ -30,6 +30,7 @@ type Engine interface {
 	Turn(ctx context.Context, id string) (substrat.Turn, error)
 	Turns(ctx context.Context, ref string, limit int) ([]substrat.Turn, error)
 	StopTurn(ctx context.Context, ref string) (substrat.Turn, error)
+	Suspend(ref string) (bool, error)
 	Terminate(ctx context.Context, ref, reason string) error
 	Events(ctx context.Context, after int64, limit int) ([]substrat.Event, error)
 	EventsChanged(after int64) <-chan struct{}

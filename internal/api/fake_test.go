@@ -95,6 +95,11 @@ func (f *fake) Turns(_ context.Context, ref string, _ int) ([]substrat.Turn, err
 	_, err := f.find(ref)
 	return nil, err
 }
+func (f *fake) Suspend(ref string) (bool, error) {
+	_, err := f.Agent(context.Background(), ref)
+	return err == nil, err
+}
+
 func (f *fake) StopTurn(_ context.Context, ref string) (substrat.Turn, error) {
 	if _, err := f.find(ref); err != nil {
 		return substrat.Turn{}, err

@@ -37,6 +37,7 @@ var routes = []route{
 	{http.MethodDelete, "/v1/agents/{ref}", write, "terminate-agent", "End an agent and everything under it", 200, handle((*server).terminateAgent)},
 	{http.MethodGet, "/v1/agents/{ref}/inspect", read, "inspect-agent", "Show an agent with its recent turns and its mailbox", 200, handle((*server).inspectAgent)},
 	{http.MethodPost, "/v1/agents/{ref}/stop", write, "stop-turn", "Cancel the open turn of an agent", 200, handle((*server).stopTurn)},
+	{http.MethodPost, "/v1/agents/{ref}/suspend", write, "suspend-agent", "End the process that an agent keeps between its turns", 200, handle((*server).suspendAgent)},
 	{http.MethodPost, "/v1/agents/{ref}/messages", write, "send-message", "Send a message as USER; the answer leaves when it is durable", 201, handle((*server).sendMessage)},
 	{http.MethodGet, "/v1/agents/{ref}/turns", read, "list-turns", "List the turns of an agent, newest last", 200, handle((*server).listTurns)},
 	{http.MethodGet, "/v1/agents/{ref}/stream", read, "stream-agent", "Follow the turns of an agent live; resumes from Last-Event-ID or ?from=TURN.OFFSET", 200,

@@ -13,12 +13,13 @@ import (
 )
 
 func (a *app) agentCommand() *cobra.Command {
-	return group("agent", "Create, list, look at, stop and end agents", a.agentCreate(), a.agentList(), a.agentInspect(), a.agentStop(), a.agentRemove())
+	return group("agent", "Create, list, look at, stop, suspend and end agents", a.agentCreate(), a.agentList(), a.agentInspect(), a.agentStop(), a.agentSuspend(), a.agentRemove())
 }
 
 func (a *app) agentCreate() *cobra.Command {
 	var n substrat.NewAgent
 	var role, sandbox, instructions string
+	var command []string
 	var wall, silence time.Duration
 	cmd := &cobra.Command{
 		Use: "create NAME", Short: "Create an agent", Args: exactly(1),
@@ -28,13 +29,17 @@ Without --dir a root gets an empty directory of its own, and a child works in it
 bubblewrap sandbox. --sandbox none runs it as a plain process with all of your rights; every listing shows that.`,
 		Example: `  substrat agent create lead --dir ~/src/project --role manager
   substrat agent create coder --parent lead --instructions "You mend code and run the tests."
-  substrat agent create critic --parent lead --role reviewer --instructions @critic.md`,
+  substrat agent create critic --parent lead --role reviewer --instructions @critic.md
+  substrat agent create pipe --provider scripted --command ./pipeline.py`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			n.Name, n.Role, n.Sandbox = args[0], substrat.Role(role), substrat.Sandbox(sandbox)
 			if n.Dir, err = absolute(n.Dir); err != nil {
 				return err
 			}
 			if n.Instructions, err = textOrFile(instructions); err != nil {
+				return err
+			}
+			if n.Command, err = commandWords(command); err != nil {
 				return err
 			}
 			if wall > 0 || silence > 0 {
@@ -54,7 +59,8 @@ bubblewrap sandbox. --sandbox none runs it as a plain process with all of your r
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&n.Provider, "provider", "", "what runs it: sim, cursor (default the parent's; sim for a root)")
+	f.StringVar(&n.Provider, "provider", "", "what runs it: sim, cursor, scripted (default the parent's; sim for a root)")
+	f.StringArrayVar(&command, "command", nil, "with --provider scripted: the program and its arguments, quoted or one by one")
 	f.StringVar(&n.Parent, "parent", "", "the agent it is under")
 	f.StringVar(&n.Dir, "dir", "", "the directory it works in")
 	f.StringVar(&role, "role", "", "worker (default), reviewer (read-only workspace) or manager")
@@ -145,6 +151,9 @@ func (a *app) agentDetails(x substrat.Agent) {
 	rows := [][]string{
 		{"agent", x.Path}, {"id", x.ID}, {"state", string(x.State)}, {"provider", x.Provider + " " + x.Model}, {"role", string(x.Role)},
 		{"sandbox", boxed(x)}, {"net", netted(x)}, {"workspace", x.Dir}, {"session", x.Session}, {"created", age(x.CreatedAt) + " ago"},
+	}
+	if len(x.Command) > 0 {
+		rows = append(rows, []string{"command", strings.Join(x.Command, " ")})
 	}
 	if len(x.WaitingFor) > 0 {
 		rows = append(rows, []string{"waits for", strings.Join(x.WaitingFor, ", ")})

@@ -15,7 +15,7 @@ func (e *Engine) CreateAgent(ctx context.Context, n substrat.NewAgent) (substrat
 	id := e.NewID()
 	c := team.Create{
 		ID: id, Name: n.Name, Provider: n.Provider, Role: n.Role, Model: n.Model, Instructions: n.Instructions, Dir: n.Dir,
-		Sandbox: n.Sandbox, Limits: n.Limits, Metadata: n.Metadata,
+		Sandbox: n.Sandbox, Limits: n.Limits, Metadata: n.Metadata, Command: n.Command,
 	}
 	r := &request{team: id, cmd: &c, root: n.Name}
 	if n.Parent != "" {
@@ -41,7 +41,7 @@ func (e *Engine) fillNew(c *team.Create, id string) error {
 		c.Provider = DefaultProvider
 	}
 	if c.Provider != "" {
-		network, err := e.CheckProvider(c.Provider)
+		network, err := e.checkProgram(c.Provider, c.Command)
 		if err != nil {
 			return err
 		}

@@ -82,6 +82,10 @@ type Engine struct {
 	draining bool
 	wg       sync.WaitGroup
 
+	// liveMu guards the sessions, by agent.
+	liveMu   sync.Mutex
+	sessions map[string]*session
+
 	stop     chan struct{}
 	stopOnce sync.Once
 }
@@ -100,6 +104,7 @@ func Open(ctx context.Context, cfg Config, j journal.Journal) (*Engine, error) {
 		changed:   make(chan struct{}),
 		runners:   map[string]*runner{},
 		dirs:      map[string]*sharedDir{},
+		sessions:  map[string]*session{},
 		stop:      make(chan struct{}),
 	}
 	for _, p := range cfg.Providers {
@@ -125,6 +130,7 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 	e.launcher = turn.NewLauncher(e.cfg.Exe, min(e.cfg.Slots, spareShims))
 	defer func() { err = errors.Join(err, e.launcher.Close()) }()
 	e.sweep(ctx)
+	e.findLive(ctx)
 	committed, reconciled := make(chan error, 1), make(chan struct{})
 	// The commit loop outlives the rest: runners that end during a drain still have outcomes to record.
 	loopCtx, stopLoop := context.WithCancel(context.WithoutCancel(ctx))
@@ -222,9 +228,26 @@ func (e *Engine) Info() Info {
 	}
 }
 
-// CheckProvider tells what network a provider's agents get, or that there is no such provider.
+// CheckProvider tells what network a provider's agents get, or that no agent can have it: there is none of that name, or it
+// wants a command, which only the user gives.
 func (e *Engine) CheckProvider(name string) (substrat.Network, error) {
+	if p := e.providers[name]; p != nil && p.Info().NeedsProgram {
+		return "", substrat.Errorf(substrat.CodeForbidden, "cannot use provider %s: only the user names programs", name).
+			WithHint("ask the user to create it; or leave the provider out to spawn more of your own kind")
+	}
+	return e.checkProgram(name, nil)
+}
+
+// checkProgram is CheckProvider for a person, who may give a command.
+func (e *Engine) checkProgram(name string, command []string) (substrat.Network, error) {
 	p, ok := e.providers[name]
+	if ok && p.Info().NeedsProgram != (len(command) > 0) {
+		if len(command) > 0 {
+			return "", substrat.Errorf(substrat.CodeInvalid, "cannot give a command to provider %s: it has a program of its own", name).
+				WithHint("leave the command out, or use provider scripted")
+		}
+		return "", substrat.Errorf(substrat.CodeInvalid, "cannot use provider %s without a command", name).WithHint("--command ./program")
+	}
 	if !ok {
 		return "", substrat.Errorf(substrat.CodeInvalid, "cannot use provider %.40q: not known", name).WithHint("one of: %s", e.providerNames())
 	}

@@ -35,7 +35,15 @@ func (r *runner) place(a *attempt) place {
 		return place{home: insideHome, bin: insideBin, sock: insideSock, tmp: "/tmp"}
 	}
 	home := r.e.homeDir(a.agent.ID)
-	return place{home: home, bin: filepath.Join(r.e.cfg.Home, "bin"), sock: filepath.Join(r.dir, "sock"), tmp: filepath.Join(home, "tmp")}
+	return place{home: home, bin: filepath.Join(r.e.cfg.Home, "bin"), sock: r.sockDir(a), tmp: filepath.Join(home, "tmp")}
+}
+
+// sockDir is where the agent's socket is: a live process keeps its place from turn to turn.
+func (r *runner) sockDir(a *attempt) string {
+	if _, live := a.provider.(agentcli.LiveProvider); live {
+		return filepath.Join(r.e.liveDir(r.agent), "sock")
+	}
+	return filepath.Join(r.dir, "sock")
 }
 
 // homeDir is an agent's private home on the host. It holds the CLI's own sessions and configuration.
@@ -47,6 +55,7 @@ func (e *Engine) homeDir(agent string) string {
 func (r *runner) fillRequest(a *attempt) {
 	p := r.place(a)
 	a.request = agentcli.Request{
+		Program: a.agent.Command, Agent: a.request.Agent,
 		Prompt: a.prompt, Session: a.agent.Session, Model: a.agent.Model, Dir: a.agent.Dir, Home: p.home, Instructions: a.instructions,
 		MCP: []agentcli.MCPServer{{
 			Name: "substrat", Command: filepath.Join(p.bin, "substrat"), Args: []string{"mcp", "--agent-id", a.agent.ID},
@@ -54,10 +63,13 @@ func (r *runner) fillRequest(a *attempt) {
 			Env: map[string]string{"SUBSTRAT_SOCKET": filepath.Join(p.sock, "agent.sock"), "SUBSTRAT_TOKEN_FILE": filepath.Join(p.sock, tokenFile)},
 		}},
 	}
+	if _, live := a.provider.(agentcli.LiveProvider); live {
+		a.request.Live = a.live
+	}
 	if raceOptions != "" {
 		a.request.MCP[0].Env["GORACE"] = raceOptions
 	}
-	if a.agent.Sandbox == substrat.NoSandbox && a.agent.Turns == 1 {
+	if a.agent.Sandbox == substrat.NoSandbox && a.agent.Turns == 1 && !a.provider.Info().NeedsProgram {
 		// Nothing may be written into the user's tree, and outside a sandbox nothing can be shown over it.
 		a.request.Prompt = a.instructions + "\n\n" + a.prompt
 	}
@@ -136,7 +148,7 @@ func (r *runner) profile(a *attempt, cmd agentcli.Command, config []sandbox.Bind
 		HostNetwork: a.living.Network, Etc: r.e.etc,
 		Binds: []sandbox.Bind{
 			{Host: r.e.cfg.Exe, At: insideBin + "/substrat"},
-			{Host: filepath.Join(r.dir, "sock"), At: insideSock},
+			{Host: r.sockDir(a), At: insideSock},
 		},
 		Links: []sandbox.Link{{Target: "substrat", At: insideBin + "/cursor-agent"}},
 	}

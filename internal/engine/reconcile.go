@@ -46,12 +46,13 @@ func (e *Engine) reconcile(ctx context.Context) time.Duration {
 	now := time.Now()
 	open := e.openTurns()
 	e.matchRunners(ctx, open)
+	e.endStale()
 	if e.idleDrain(len(open)) {
 		e.stopOnce.Do(func() { close(e.stop) })
 		return time.Hour
 	}
 	e.expire(ctx, now)
-	e.grant(ctx, now, len(open))
+	e.grant(ctx, now, open)
 	return e.nextLook(now)
 }
 
@@ -146,17 +147,17 @@ type candidate struct {
 }
 
 // grant opens turns while slots are free.
-func (e *Engine) grant(ctx context.Context, now time.Time, open int) {
+func (e *Engine) grant(ctx context.Context, now time.Time, open []openTurn) {
 	e.runMu.Lock()
 	draining := e.draining
 	e.runMu.Unlock()
-	free := e.cfg.Slots - open
+	free := e.cfg.Slots - len(open)
 	if draining || free <= 0 {
 		return
 	}
 	ready, running := e.readyNow(now)
 	var wg sync.WaitGroup
-	for _, c := range pick(ready, running, free) {
+	for _, c := range e.makeRoom(pick(ready, running, free), open) {
 		wg.Go(func() {
 			_, err := e.Do(ctx, c.team, team.Meta{}, team.Start{Agent: c.agent, Turn: e.NewID()})
 			if err != nil && ctx.Err() == nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"substrat.dev/substrat"
@@ -24,6 +25,9 @@ type runner struct {
 
 	cancelled, abandoned chan struct{}
 	cancelOnce, endOnce  sync.Once
+
+	// tape is the transcript of a turn on a live process, once there is one.
+	tape atomic.Pointer[tape]
 }
 
 // attempt is what a runner needs to know about its turn, read from the state once.
@@ -35,9 +39,14 @@ type attempt struct {
 	provider     agentcli.Provider
 	request      agentcli.Request
 	token        string
+<<<<<<< HEAD
 	// living is where the turn happens; links are what is shown in it, with Base the directory on the host.
 	living team.Living
 	links  []team.Mount
+=======
+	startedAt    time.Time
+	live         *agentcli.LiveTurn
+>>>>>>> 04953ff (Run a program of the user's as an agent)
 }
 
 // verdict is how a turn ended, as the runner sees it.
@@ -113,6 +122,9 @@ func (r *runner) drive(ctx context.Context) (verdict, error) {
 	if err != nil {
 		return verdict{}, err
 	}
+	if p, ok := a.provider.(agentcli.LiveProvider); ok {
+		return r.driveLive(ctx, a, p)
+	}
 	release, err := r.listen(a)
 	if err != nil {
 		return verdict{}, err
@@ -136,8 +148,15 @@ func (r *runner) prepare(ctx context.Context) (*attempt, error) {
 			return errAbandoned
 		}
 		a.agent, a.path, a.prompt = *agent, s.Path(r.agent), s.Prompt(r.agent)
+<<<<<<< HEAD
 		data = standingOf(s, agent)
 		a.living = s.Living(r.agent)
+=======
+		a.instructions, a.startedAt = instructions(s, agent), agent.Turn.StartedAt
+		view := s.View(r.agent)
+		a.request.Agent = &view
+		a.live = &agentcli.LiveTurn{ID: r.turn, Number: agent.Turn.Number, Retry: agent.Turn.Retry, Messages: mailOf(s, agent)}
+>>>>>>> 04953ff (Run a program of the user's as an agent)
 		return nil
 	})
 	if err != nil {
@@ -173,7 +192,7 @@ var errAbandoned = errors.New("the turn is no longer open")
 // can put its socket where the sandbox sees it.
 func (r *runner) listen(a *attempt) (release func(), err error) {
 	caller := tool.Caller{Team: r.team, Agent: r.agent, Turn: r.turn, Token: a.token, Name: a.path}
-	l, err := tool.Listen(filepath.Join(r.dir, "sock"), caller, r.e, r.e.cfg.Log)
+	l, err := tool.Listen(r.sockDir(a), caller, r.e, r.e.cfg.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +242,7 @@ func (r *runner) follow(ctx context.Context, a *attempt, t *turn.Turn) (verdict,
 			r.e.cfg.Log.Error("cannot clear up after a lost shim", "turn", r.turn, "error", err)
 		}
 	}
-	return r.judge(a, t, result, exit), nil
+	return r.judgeExit(a, result, exit, t.StderrTail()), nil
 }
 
 func discard(agentcli.Event) error { return nil }
@@ -243,9 +262,9 @@ func (r *runner) watch(ctx context.Context, t *turn.Turn, done <-chan struct{}) 
 	}
 }
 
-// judge turns what the stream and the process said into the one outcome. A terminal record decides, whatever the
+// judgeExit turns what the stream and the process said into the one outcome. A terminal record decides, whatever the
 // process did afterwards; without one there is no success.
-func (r *runner) judge(a *attempt, t *turn.Turn, result agentcli.Result, exit turn.Exit) verdict {
+func (r *runner) judgeExit(a *attempt, result agentcli.Result, exit turn.Exit, stderr []byte) verdict {
 	v := verdict{outcome: result.Outcome, class: result.Class, detail: result.Detail, result: result}
 	if result.Terminal {
 		return v
@@ -267,7 +286,7 @@ func (r *runner) judge(a *attempt, t *turn.Turn, result agentcli.Result, exit tu
 	default:
 		v.outcome = substrat.FailedTurn
 		v.class, v.detail = a.provider.Diagnose(a.request, result, agentcli.Exit{
-			Code: exit.Code, Signal: exit.Signal, Stderr: t.StderrTail(), Stdout: noiseTail(filepath.Join(r.dir, "run", "stdout")),
+			Code: exit.Code, Signal: exit.Signal, Stderr: stderr, Stdout: noiseTail(filepath.Join(r.dir, "run", "stdout")),
 		})
 	}
 	return v

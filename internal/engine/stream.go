@@ -87,22 +87,16 @@ const endOffset = 1<<53 - 1
 // streamSpool decodes a turn's spool from an offset on. Decoding starts at the beginning, because what a frame means
 // depends on those before it.
 func (e *Engine) streamSpool(ctx context.Context, t substrat.Turn, after int64, emit func(StreamItem) error) error {
-	dir := filepath.Join(e.turnDir(t.ID), "run")
-	if after >= endOffset || !e.awaitSpool(ctx, t.ID, dir) {
+	if after >= endOffset {
 		return ctx.Err()
 	}
-	sh, err := turn.Attach(ctx, dir)
-	if err != nil {
-		return err
-	}
-	defer sh.Close()
 	p, limits := e.providerOf(t.AgentID)
 	if p == nil {
 		return nil
 	}
 	stop := errors.New("emit failed")
 	var emitErr error
-	_, err = p.Converse(ctx, newConn(ctx, sh, limits), agentcli.Request{}, func(ev agentcli.Event) error {
+	err := e.decodeTurn(ctx, t, p, limits, func(ev agentcli.Event) error {
 		if ev.Offset <= after {
 			return nil
 		}
@@ -118,6 +112,24 @@ func (e *Engine) streamSpool(ctx context.Context, t substrat.Turn, after int64, 
 		return err
 	}
 	return ctx.Err()
+}
+
+// decodeTurn decodes what a turn printed, following it while it is open.
+func (e *Engine) decodeTurn(ctx context.Context, t substrat.Turn, p agentcli.Provider, l *substrat.TurnLimits, emit func(agentcli.Event) error) error {
+	if p.Info().Live {
+		return e.streamTape(ctx, t, p, l, emit)
+	}
+	dir := filepath.Join(e.turnDir(t.ID), "run")
+	if !e.awaitSpool(ctx, t.ID, dir) {
+		return ctx.Err()
+	}
+	sh, err := turn.Attach(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer sh.Close()
+	_, err = p.Converse(ctx, newConn(ctx, sh, l), agentcli.Request{}, emit)
+	return err
 }
 
 // awaitSpool waits until a turn's process has a spool. It answers false for a turn that ended without one.

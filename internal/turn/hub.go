@@ -29,11 +29,12 @@ type hub struct {
 	mu      sync.Mutex
 	clients map[*client]struct{}
 	closed  bool
+	left    time.Time // when the last client went
 	workers sync.WaitGroup
 }
 
 func newHub() *hub {
-	return &hub{requests: make(chan request, 16), quit: make(chan struct{}), clients: map[*client]struct{}{}}
+	return &hub{requests: make(chan request, 16), quit: make(chan struct{}), clients: map[*client]struct{}{}, left: time.Now()}
 }
 
 // serve accepts clients until the listener is closed.
@@ -71,8 +72,19 @@ func (h *hub) add(conn net.Conn) {
 		c.hangUp()
 		h.mu.Lock()
 		delete(h.clients, c)
+		h.left = time.Now()
 		h.mu.Unlock()
 	})
+}
+
+// alone is how long no daemon has been connected.
+func (h *hub) alone() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.clients) > 0 {
+		return 0
+	}
+	return time.Since(h.left)
 }
 
 // readAll passes a client's requests on. It ignores what it does not know how to read.

@@ -35,6 +35,9 @@ type Limits struct {
 	// Wall ends the turn this long after its start, Silence this long after its last byte of output. Zero: never.
 	Wall    time.Duration `json:"wall,omitempty"`
 	Silence time.Duration `json:"silence,omitempty"`
+	// Alone ends the turn this long after the last daemon that followed it hung up. Zero: never. It is for processes that no
+	// other limit ends.
+	Alone time.Duration `json:"alone,omitempty"`
 	// ResultGrace is how long the process may take to exit by itself after Turn.End. Default 2 s.
 	ResultGrace time.Duration `json:"result_grace,omitempty"`
 	// InterruptGrace is between SIGINT and SIGTERM, TermGrace between SIGTERM and SIGKILL. Defaults 5 s and 2 s.
@@ -97,7 +100,7 @@ func (s Spec) check() error {
 }
 
 func (l Limits) check(id string) error {
-	for _, d := range []time.Duration{l.Wall, l.Silence, l.ResultGrace, l.InterruptGrace, l.TermGrace, l.DrainGrace} {
+	for _, d := range []time.Duration{l.Wall, l.Silence, l.Alone, l.ResultGrace, l.InterruptGrace, l.TermGrace, l.DrainGrace} {
 		if d < 0 {
 			return substrat.Errorf(substrat.CodeInvalid, "cannot start turn %s: a limit is negative", id)
 		}

@@ -24,6 +24,8 @@ func (s *shim) supervise() Exit {
 	wall, silence := optionalTimer(s.spec.Limits.Wall), optionalTimer(s.spec.Limits.Silence)
 	defer wall.Stop()
 	defer silence.Stop()
+	alone := optionalTimer(s.spec.Limits.Alone)
+	defer alone.Stop()
 	statusDone := s.child.statusDone()
 	if statusDone == nil {
 		s.recordStatus()
@@ -46,6 +48,13 @@ func (s *shim) supervise() Exit {
 				silence.Reset(left)
 			} else {
 				s.ladder.begin(Silence)
+			}
+		case <-alone.C:
+			if left := s.spec.Limits.Alone - s.hub.alone(); left > 0 {
+				alone.Reset(left)
+			} else {
+				s.note("stopped", errors.New("no daemon came back for it"))
+				s.ladder.begin(Cancelled)
 			}
 		case sig := <-s.stop:
 			if sig == unix.SIGTERM {

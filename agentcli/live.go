@@ -1,0 +1,87 @@
+package agentcli
+
+import (
+	"context"
+	"encoding/json"
+
+	"substrat.dev/substrat"
+)
+
+// LiveProvider drives a program that serves turn after turn in one process. The host starts it, keeps it between turns,
+// ends it when it wants the slot, and starts another when there is a turn again.
+//
+// For these providers, Command says what to run for the process and Converse runs one turn on it: it writes the request,
+// unless Live.Resumed, and reads until the turn's terminal record. With no Live in the request it only reads: a
+// transcript, which holds the lines of both sides.
+type LiveProvider interface {
+	Provider
+	// Greet readies a process that has just started for its first turn.
+	Greet(ctx context.Context, conn Conn, req Request) error
+	// Interrupt asks the process to end the open turn by itself. The host ends a process that does not.
+	Interrupt(ctx context.Context, conn Conn, req Request) error
+	// Stray gives what to answer to a line that came while no turn was open, nil for nothing.
+	Stray(frame []byte) []byte
+}
+
+// LiveTurn is what a live process needs to know of its turn beside the prompt.
+type LiveTurn struct {
+	ID     string
+	Number int
+	// Retry says why an earlier turn on these messages did not complete.
+	Retry    string
+	Messages []Mail
+	// Tools does the calls that the program makes.
+	Tools Tools
+	// Calls are those of this turn that an earlier process made, in order.
+	Calls []Call
+	// Checkpoint and History are what the program remembers, for Greet. History gives the turns since the checkpoint.
+	Checkpoint json.RawMessage
+	History    func(yield func(PastTurn) error) error
+	// Resumed says that the process was given this turn by a host that is gone. Past holds the lines that were dealt with
+	// then, of both sides.
+	Resumed bool
+	Past    Conn
+}
+
+// Mail is one message of a turn's prompt.
+type Mail struct {
+	ID      string               `json:"id"`
+	From    string               `json:"from"`
+	Kind    substrat.MessageKind `json:"kind"`
+	Text    string               `json:"text"`
+	ReplyTo string               `json:"reply_to,omitempty"`
+}
+
+// Call is one call of a tool by a live program. Exactly one of Result and Error is set once it was answered.
+type Call struct {
+	// ID is the program's own, unique within the turn.
+	ID   string          `json:"id"`
+	Tool string          `json:"tool"`
+	Args json.RawMessage `json:"args,omitempty"`
+	// Value comes with a call that asks to have something recorded.
+	Value  json.RawMessage `json:"value,omitempty"`
+	Result json.RawMessage `json:"result,omitempty"`
+	Error  *substrat.Error `json:"error,omitempty"`
+}
+
+// Tools does a program's calls.
+type Tools interface {
+	// Call does a call and gives it with its answer, which is durable: a call that is repeated, also under another daemon
+	// or from another process, is answered and not done again. An error means that there is no answer to give now.
+	Call(ctx context.Context, c Call) (Call, error)
+	// Answered is told when the program was given the answer to the last call.
+	Answered()
+}
+
+// PastTurn is a turn that a program ended by its own word, as it was recorded.
+type PastTurn struct {
+	ID       string `json:"id"`
+	Number   int    `json:"number"`
+	Prompt   string `json:"prompt"`
+	Retry    string `json:"retry,omitempty"`
+	Messages []Mail `json:"messages"`
+	Calls    []Call `json:"calls"`
+	// Done is the text it ended with; Failed is set instead for one that it gave up.
+	Done   *string `json:"done,omitempty"`
+	Failed *string `json:"failed,omitempty"`
+}

@@ -1,0 +1,318 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"substrat.dev/substrat"
+	"substrat.dev/substrat/agentcli"
+	"substrat.dev/substrat/internal/record"
+	"substrat.dev/substrat/internal/turn"
+)
+
+// Sessions that hold a live process. There is at most one for an agent, and somebody has it at any time: the runner of the
+// agent's turn, or between turns the goroutine that watches it rest and ends it.
+
+// restMost is how long a live process rests between turns before it is ended; the next turn starts another.
+const restMost = 10 * time.Minute
+
+// rotateBytes is how much a live process may have printed when its turn ends and it is to serve another.
+const rotateBytes = 64 << 20
+
+// holder says who has a session.
+type holder int
+
+const (
+	heldByTurn holder = iota
+	resting
+	ending
+)
+
+// session is one live process with the record of its agent, or the place for one.
+type session struct {
+	team, agent string
+	dir         string
+	provider    agentcli.LiveProvider
+	limits      *substrat.TurnLimits
+	// log is the agent's record, t the process, nil for none. process names it, plan tells what it was started with, and from
+	// is how much of what it printed was dealt with. They belong to the holder.
+	log     *record.Log
+	t       *turn.Turn
+	process string
+	plan    string
+	from    int64
+
+	// The rest is guarded by Engine.liveMu.
+	holder   holder
+	lastUsed time.Time
+	wake     context.CancelCauseFunc // ends the rest
+	rested   chan struct{}           // closed when the resting goroutine is gone
+	released chan struct{}           // closed when the holder lets it go
+}
+
+// Why a rest ends.
+var (
+	errTaken   = errors.New("the agent has a turn")
+	errSuspend = errors.New("the session is suspended")
+)
+
+func (e *Engine) liveDir(agent string) string { return filepath.Join(e.cfg.Home, "live", agent) }
+
+// takeSession gives an agent's session to the runner of its turn.
+func (e *Engine) takeSession(ctx context.Context, team, agent string) (*session, error) {
+	for {
+		e.liveMu.Lock()
+		s := e.sessions[agent]
+		if s == nil {
+			s = &session{team: team, agent: agent, dir: e.liveDir(agent), released: make(chan struct{})}
+			e.sessions[agent] = s
+			e.liveMu.Unlock()
+			return s, nil
+		}
+		if s.holder == resting {
+			s.holder, s.released = heldByTurn, make(chan struct{})
+			wake, rested := s.wake, s.rested
+			e.liveMu.Unlock()
+			wake(errTaken)
+			<-rested
+			return s, nil
+		}
+		released := s.released
+		e.liveMu.Unlock()
+		select {
+		case <-released:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// giveSession takes a session back from a runner. One whose process lives rests; without a process there is none. When the
+// daemon stops, the process is left to its shim, for the turn that is still open.
+func (e *Engine) giveSession(ctx context.Context, s *session) {
+	if s.t == nil || !s.t.Alive() || ctx.Err() != nil {
+		e.forgetSession(s)
+		return
+	}
+	restCtx, wake := context.WithCancelCause(ctx)
+	e.liveMu.Lock()
+	s.holder, s.lastUsed, s.wake, s.rested = resting, time.Now(), wake, make(chan struct{})
+	close(s.released)
+	s.released = make(chan struct{})
+	e.liveMu.Unlock()
+	e.wg.Go(func() { e.rest(restCtx, s) })
+}
+
+// forgetSession closes what a session holds and makes room for another. A process that lives is left to its shim.
+func (e *Engine) forgetSession(s *session) {
+	if s.t == nil || !s.t.Alive() {
+		e.endProcess(s)
+		if err := os.RemoveAll(s.dir); err != nil {
+			e.cfg.Log.Warn("cannot remove the directory of a live process", "agent", s.agent, "error", err)
+		}
+	} else {
+		_ = s.t.Close()
+		s.t = nil
+	}
+	if s.log != nil {
+		_ = s.log.Close()
+		s.log = nil
+	}
+	e.liveMu.Lock()
+	delete(e.sessions, s.agent)
+	close(s.released)
+	e.liveMu.Unlock()
+	e.kick()
+}
+
+// rest watches a process between turns, until a runner takes the session, or it is time to end it.
+func (e *Engine) rest(ctx context.Context, s *session) {
+	defer close(s.rested)
+	timed, cancel := context.WithTimeout(ctx, restMost)
+	defer cancel()
+	conn := newLiveConn(timed, s)
+	for {
+		f, err := conn.ReadFrame(timed)
+		if err != nil {
+			break
+		}
+		if reply := s.provider.Stray(f.Data); reply != nil {
+			_ = conn.WriteFrame(timed, reply)
+		}
+	}
+	e.liveMu.Lock()
+	if s.holder != resting {
+		e.liveMu.Unlock()
+		return
+	}
+	s.holder = ending
+	e.liveMu.Unlock()
+	e.endProcess(s)
+	e.forgetSession(s)
+}
+
+// endTime bounds how long the end of a resting process may take.
+const endTime = 15 * time.Second
+
+// endProcess ends a session's process, politely at first, and clears up after it. It is no business of any turn's, so
+// it does not end with the daemon's context.
+func (e *Engine) endProcess(s *session) {
+	if s.t == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), endTime)
+	defer cancel()
+	err := s.t.End(ctx)
+	if err == nil {
+		var exit turn.Exit
+		exit, err = s.t.Wait(ctx)
+		if err == nil && exit.Reason == turn.ShimLost {
+			err = turn.Reap(ctx, filepath.Join(s.dir, "run"))
+		}
+	}
+	_ = s.t.Close()
+	s.t = nil
+	if err == nil {
+		err = e.clearLive(s.agent)
+	}
+	if err != nil {
+		e.cfg.Log.Error("cannot end a live process", "agent", s.agent, "error", err)
+	}
+}
+
+// clearLive removes what an ended process leaves, but for what it said on standard error, which is kept for people.
+func (e *Engine) clearLive(agent string) error {
+	dir := e.liveDir(agent)
+	_ = os.Rename(filepath.Join(dir, "run", "stderr"), filepath.Join(e.cfg.Home, "agents", agent, "stderr"))
+	return turn.Remove(filepath.Join(dir, "run"))
+}
+
+// Suspend ends the live process of an agent that is in no turn; its next turn starts another, which is told what was
+// before. It answers false when there was none to end.
+func (e *Engine) Suspend(ref string) (bool, error) {
+	_, agent, err := e.resolve(ref)
+	if err != nil {
+		return false, err
+	}
+	return e.suspend(agent), nil
+}
+
+func (e *Engine) suspend(agent string) bool {
+	e.liveMu.Lock()
+	s := e.sessions[agent]
+	if s == nil || s.holder != resting {
+		e.liveMu.Unlock()
+		return false
+	}
+	s.wake(errSuspend)
+	e.liveMu.Unlock()
+	return true
+}
+
+// LiveSession is a process between turns, for whoever decides which one makes room.
+type LiveSession struct {
+	Agent    string
+	LastUsed time.Time
+	// Ending says that it is on its way out.
+	Ending bool
+}
+
+// liveSessions lists the processes that belong to no open turn, least recently used first.
+func (e *Engine) liveSessions(open []openTurn) []LiveSession {
+	e.liveMu.Lock()
+	defer e.liveMu.Unlock()
+	var out []LiveSession
+	for _, s := range e.sessions {
+		inTurn := slices.ContainsFunc(open, func(o openTurn) bool { return o.agent == s.agent })
+		if s.holder != heldByTurn && !inTurn {
+			out = append(out, LiveSession{Agent: s.agent, LastUsed: s.lastUsed, Ending: s.holder == ending})
+		}
+	}
+	slices.SortFunc(out, func(a, b LiveSession) int { return a.LastUsed.Compare(b.LastUsed) })
+	return out
+}
+
+// makeRoom keeps of those who are to run the ones that there are processes for, resting ones included, and ends as many of
+// the others' resting processes as are wanted. Those who had to wait run when these are gone.
+func (e *Engine) makeRoom(chosen []candidate, open []openTurn) []candidate {
+	rest := e.liveSessions(open)
+	if len(rest) == 0 {
+		return chosen
+	}
+	processes, wanted := len(open)+len(rest), 0
+	own := map[string]bool{}
+	for _, c := range chosen {
+		own[c.agent] = true
+	}
+	out := chosen[:0:0]
+	for _, c := range chosen {
+		has := slices.ContainsFunc(rest, func(s LiveSession) bool { return s.Agent == c.agent })
+		switch {
+		case has:
+			out = append(out, c)
+		case processes < e.cfg.Slots:
+			processes++
+			out = append(out, c)
+		default:
+			wanted++
+		}
+	}
+	for _, s := range rest {
+		if wanted > 0 && !own[s.Agent] {
+			wanted--
+			if !s.Ending {
+				e.suspend(s.Agent)
+			}
+		}
+	}
+	return out
+}
+
+// endStale ends the resting processes of agents that have ended.
+func (e *Engine) endStale() {
+	for _, s := range e.liveSessions(nil) {
+		e.mu.RLock()
+		_, there := e.index.team[s.Agent]
+		e.mu.RUnlock()
+		if !there {
+			e.suspend(s.Agent)
+		}
+	}
+}
+
+// findLive looks at the processes that a dead daemon left. One in an open turn is for that turn's runner; the others are
+// ended, and their agents' next turns start new ones.
+func (e *Engine) findLive(ctx context.Context) {
+	entries, err := os.ReadDir(filepath.Join(e.cfg.Home, "live"))
+	if err != nil {
+		return
+	}
+	inTurn := map[string]bool{}
+	for _, o := range e.openTurns() {
+		inTurn[o.agent] = true
+	}
+	for _, entry := range entries {
+		agent := entry.Name()
+		if inTurn[agent] {
+			continue
+		}
+		t, err := turn.Attach(ctx, filepath.Join(e.liveDir(agent), "run"))
+		if err != nil {
+			if substrat.CodeOf(err) == substrat.CodeNotFound {
+				_ = os.RemoveAll(e.liveDir(agent))
+				continue
+			}
+			e.cfg.Log.Error("cannot look at a live process", "agent", agent, "error", err)
+			continue
+		}
+		s := &session{agent: agent, dir: e.liveDir(agent), t: t, holder: ending, released: make(chan struct{})}
+		e.liveMu.Lock()
+		e.sessions[agent] = s
+		e.liveMu.Unlock()
+		e.wg.Go(func() { e.endProcess(s); e.forgetSession(s) })
+	}
+}
