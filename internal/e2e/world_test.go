@@ -312,6 +312,12 @@ func (w *world) living() []int {
 	return out
 }
 
+// ownsLive reports whether a live process of a name belongs to this world.
+func (w *world) ownsLive(name string) bool {
+	files, _ := filepath.Glob(filepath.Join(w.home, "live", "*", "process"))
+	return slices.ContainsFunc(files, func(f string) bool { data, _ := os.ReadFile(f); return strings.Contains(string(data), `"`+name+`"`) })
+}
+
 func (w *world) owns(proc string) bool {
 	if stat, err := os.ReadFile(filepath.Join(proc, "stat")); err != nil || strings.Contains(string(stat), ") Z ") {
 		return false
@@ -324,7 +330,7 @@ func (w *world) owns(proc string) bool {
 	for _, v := range strings.Split(string(env), "\x00") {
 		if id, ok := strings.CutPrefix(v, "SUBSTRAT_TURN="); ok {
 			_, err := os.Lstat(filepath.Join(w.home, "turns", strings.TrimSuffix(id, "-session")))
-			return err == nil
+			return err == nil || w.ownsLive(id)
 		}
 	}
 	return false

@@ -184,11 +184,10 @@ func (l *liveRun) process(ctx context.Context) (greeted bool, err error) {
 	} else {
 		l.r.e.endProcess(l.s)
 	}
-	// The run's name is on disk before anything runs under it, so that a later daemon knows whose it is.
 	l.s.process, l.s.plan, l.s.from = "live-"+l.r.e.NewID(), plan, 0
 	spec.ID = l.s.process
-	if err := os.WriteFile(filepath.Join(l.s.dir, "process"), []byte(spec.ID), 0o600); err != nil {
-		return false, wrapIO("name a live process", err)
+	if err := l.s.writeIdent(ident{Process: l.s.process, Plan: plan}); err != nil {
+		return false, err
 	}
 	l.s.t, err = l.r.e.launcher.Start(ctx, filepath.Join(l.s.dir, "run"), spec)
 	return false, err
@@ -215,14 +214,13 @@ func (l *liveRun) adopt(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	l.s.t = t
-	name, err := os.ReadFile(filepath.Join(l.s.dir, "process"))
-	m := l.s.log.Mark()
-	if err != nil || m == nil || m.Process != string(name) {
+	was, m := l.s.readIdent(), l.s.log.Mark()
+	if m == nil || m.Process != was.Process {
 		l.r.e.endProcess(l.s)
 		return false, nil
 	}
 	// Ended or not: what it printed is read on from the mark.
-	l.s.process, l.s.from = m.Process, m.From
+	l.s.process, l.s.plan, l.s.from = m.Process, was.Plan, m.From
 	live := l.a.request.Live
 	live.Resumed, live.Past = m.Asked, l.tape.replay()
 	if t.Alive() {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -177,7 +178,7 @@ func (e *Engine) endProcess(s *session) {
 	_ = s.t.Close()
 	s.t = nil
 	if err == nil {
-		err = e.clearLive(s.agent)
+		err = e.clearLive(ctx, s.agent)
 	}
 	if err != nil {
 		e.cfg.Log.Error("cannot end a live process", "agent", s.agent, "error", err)
@@ -185,10 +186,45 @@ func (e *Engine) endProcess(s *session) {
 }
 
 // clearLive removes what an ended process leaves, but for what it said on standard error, which is kept for people.
-func (e *Engine) clearLive(agent string) error {
+func (e *Engine) clearLive(ctx context.Context, agent string) error {
 	dir := e.liveDir(agent)
 	_ = os.Rename(filepath.Join(dir, "run", "stderr"), filepath.Join(e.cfg.Home, "agents", agent, "stderr"))
-	return turn.Remove(filepath.Join(dir, "run"))
+	for {
+		err := turn.Remove(filepath.Join(dir, "run"))
+		if substrat.CodeOf(err) != substrat.CodeConflict {
+			return err
+		}
+		// The shim of an earlier daemon is no child of ours: it has written its record and is about to exit.
+		select {
+		case <-time.After(time.Millisecond):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// ident is what is on disk of a live process beside its turn directory, before anything runs: its name, and the plan it was
+// started with.
+type ident struct {
+	Process string `json:"process"`
+	Plan    string `json:"plan"`
+}
+
+func (s *session) writeIdent(i ident) error {
+	data, err := json.Marshal(i)
+	if err != nil {
+		return wrapIO("name a live process", err)
+	}
+	return wrapIO("name a live process", os.WriteFile(filepath.Join(s.dir, "process"), data, 0o600))
+}
+
+// readIdent gives the zero ident where there is none.
+func (s *session) readIdent() (i ident) {
+	data, err := os.ReadFile(filepath.Join(s.dir, "process"))
+	if err != nil || json.Unmarshal(data, &i) != nil {
+		return ident{}
+	}
+	return i
 }
 
 // Suspend ends the live process of an agent that is in no turn; its next turn starts another, which is told what was
