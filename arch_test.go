@@ -50,14 +50,16 @@ var allowed = map[string]struct {
 	"internal/engine": {[]string{"", "agentcli", "internal/team", "internal/journal", "internal/sandbox", "internal/turn", "internal/tool", "internal/record"},
 >>>>>>> 04953ff (Run a program of the user's as an agent)
 		"the one place that joins provider, sandbox and turn"},
-	"internal/api":         {[]string{"", "agentcli", "internal/engine"}, "routes translate; the engine answers"},
-	"internal/daemon":      {[]string{"", "agentcli", "agentcli/cursor", "agentcli/scripted", "internal/api", "internal/engine", "internal/journal/sqlite", "internal/sandbox", "internal/sock", "internal/team", "internal/tool"}, "composition"},
-	"internal/demo":        {[]string{"", "client"}, "a user of the daemon like any other"},
-	"internal/cli":         {[]string{"", "agentcli", "client", "internal/daemon", "internal/demo", "internal/relay", "internal/sock"}, "the command line uses the client; only daemon, mcp, doctor and demo reach further"},
-	"internal/bench":       {[]string{"*"}, "a program that measures the parts"},
-	"internal/bench/agent": {nil, "the program that is run must weigh nothing"},
-	"internal/e2e":         {[]string{"*"}, "tests of the whole"},
-	"cmd/substrat":         {[]string{"internal/cli", "internal/sim", "internal/turn", "internal/relay", "internal/sock"}, "main chooses who runs"},
+	"internal/api":                       {[]string{"", "agentcli", "internal/engine"}, "routes translate; the engine answers"},
+	"internal/daemon":                    {[]string{"", "agentcli", "agentcli/cursor", "agentcli/scripted", "internal/api", "internal/engine", "internal/journal/sqlite", "internal/sandbox", "internal/sock", "internal/team", "internal/tool"}, "composition"},
+	"internal/demo":                      {[]string{"", "client"}, "a user of the daemon like any other"},
+	"internal/cli":                       {[]string{"", "agentcli", "client", "internal/daemon", "internal/demo", "internal/relay", "internal/sock"}, "the command line uses the client; only daemon, mcp, doctor and demo reach further"},
+	"internal/bench":                     {[]string{"*"}, "a program that measures the parts"},
+	"internal/bench/agent":               {nil, "the program that is run must weigh nothing"},
+	"internal/e2e":                       {[]string{"*"}, "tests of the whole"},
+	"examples/scripted/go/substratagent": {nil, "a library to be copied: it speaks the protocol and shares no code with the host"},
+	"examples/scripted/go/echo":          {[]string{"examples/scripted/go/substratagent"}, "an example uses its library and nothing else"},
+	"cmd/substrat":                       {[]string{"internal/cli", "internal/sim", "internal/turn", "internal/relay", "internal/sock"}, "main chooses who runs"},
 }
 
 // size alarms. A file over the limit is about to become a pot.

@@ -139,6 +139,9 @@ type Result struct {
 	Model string `json:"model,omitempty"`
 	// Checkpoint is the state that a live program asks to be given in place of its history so far.
 	Checkpoint json.RawMessage `json:"-"`
+	// Void says that a live program could not go on from its history: the turn is not to be part of it, and the process is
+	// of no more use.
+	Void bool `json:"-"`
 }
 
 // Info describes a provider.

@@ -199,7 +199,7 @@ func (c *conversation) finish(l line, ev agentcli.Event) error {
 	r := &c.result
 	r.Terminal = true
 	if l.Type == typeFail {
-		r.Outcome, r.Class, r.Detail = substrat.FailedTurn, substrat.ClassAgent, l.Message
+		r.Outcome, r.Class, r.Detail, r.Void = substrat.FailedTurn, substrat.ClassAgent, l.Message, l.Void
 		if r.Detail == "" {
 			r.Detail = "the program gave the turn up and did not say why"
 		}

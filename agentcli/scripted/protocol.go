@@ -44,6 +44,7 @@ type line struct {
 	Value   json.RawMessage `json:"value"`
 	Text    string          `json:"text"`
 	Message string          `json:"message"`
+	Void    bool            `json:"void"`
 	State   json.RawMessage `json:"state"`
 	Result  json.RawMessage `json:"result"`
 	Error   *substrat.Error `json:"error"`

@@ -126,7 +126,10 @@ func (l *liveRun) run(ctx context.Context) (v verdict, own bool, err error) {
 			return verdict{}, false, err
 		}
 		if result.Terminal {
-			return l.judgeOwn(result), true, nil
+			if result.Void {
+				l.r.e.endProcess(l.s)
+			}
+			return l.judgeOwn(result), !result.Void, nil
 		}
 		exit, err := l.buryProcess(ctx)
 		if err != nil {

@@ -214,7 +214,7 @@ def run(handler, restore=None):
         elif kind == "turn" and line["id"] not in done:
             done.add(line["id"])
             if changed is not None:
-                agent._send({"type": "fail", "turn": line["id"], "message": changed})
+                agent._send({"type": "fail", "turn": line["id"], "message": changed, "void": True})
                 sys.exit(1)
             _serve(agent, handler, Turn(agent, line, True))
 
@@ -251,7 +251,7 @@ def _serve(agent, handler, turn):
     except Cancelled as e:
         line = {"type": "fail", "turn": turn.id, "message": f"cancelled: {e}"}
     except ProgramChanged as e:
-        agent._send({"type": "fail", "turn": turn.id, "message": str(e)})
+        agent._send({"type": "fail", "turn": turn.id, "message": str(e), "void": True})
         sys.exit(1)
     except Exception as e:
         import traceback
