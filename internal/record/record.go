@@ -58,6 +58,10 @@ type entry struct {
 	Last *End `json:"last,omitempty"`
 }
 
+func (e entry) empty() bool {
+	return e.Turn == nil && e.Call == nil && e.End == nil && e.Mark == nil && e.State == nil
+}
+
 // Log is an open record. It is for one goroutine.
 type Log struct {
 	path string
@@ -141,7 +145,7 @@ func scan(r io.ReaderAt, f func(e entry, end int64) error) error {
 		begin := at
 		at += int64(len(line))
 		var e entry
-		if json.Unmarshal(line, &e) != nil {
+		if json.Unmarshal(line, &e) != nil || e.empty() {
 			if torn < 0 {
 				torn = begin
 			}
