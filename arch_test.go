@@ -35,20 +35,13 @@ var allowed = map[string]struct {
 	"internal/turn":                {[]string{"", "internal/sock"}, "provider, sandbox and turn do not know each other"},
 	"internal/sandbox":             {[]string{""}, "provider, sandbox and turn do not know each other"},
 	"internal/sock":                {[]string{""}, "a leaf"},
-<<<<<<< HEAD
 	"internal/workspace":           {[]string{""}, "directories and git on the host: it knows neither who may ask nor what runs there"},
-	"internal/relay":               {[]string{"internal/sock"}, "runs inside the sandbox, small and without state"},
-	"internal/sim":                 {nil, "stands for a foreign program: it must not share the code it is there to check"},
-	"internal/tool":                {[]string{"", "internal/team", "internal/sock"}, "tools issue the core's commands through a host"},
-	"internal/engine": {[]string{"", "agentcli", "internal/team", "internal/journal", "internal/sandbox", "internal/turn", "internal/tool",
-		"internal/workspace", "internal/schedule", "internal/memory"},
-=======
 	"internal/record":              {[]string{"", "agentcli"}, "a file and its format; it knows turns and calls, not who runs them"},
 	"internal/relay":               {[]string{"internal/sock"}, "runs inside the sandbox, small and without state"},
 	"internal/sim":                 {nil, "stands for a foreign program: it must not share the code it is there to check"},
 	"internal/tool":                {[]string{"", "internal/team", "internal/sock"}, "tools issue the core's commands through a host"},
-	"internal/engine": {[]string{"", "agentcli", "internal/team", "internal/journal", "internal/sandbox", "internal/turn", "internal/tool", "internal/record"},
->>>>>>> 04953ff (Run a program of the user's as an agent)
+	"internal/engine": {[]string{"", "agentcli", "internal/team", "internal/journal", "internal/sandbox", "internal/turn", "internal/tool",
+		"internal/workspace", "internal/schedule", "internal/memory", "internal/record"},
 		"the one place that joins provider, sandbox and turn"},
 	"internal/api":                       {[]string{"", "agentcli", "internal/engine"}, "routes translate; the engine answers"},
 	"internal/daemon":                    {[]string{"", "agentcli", "agentcli/cursor", "agentcli/scripted", "internal/api", "internal/engine", "internal/journal/sqlite", "internal/sandbox", "internal/sock", "internal/team", "internal/tool"}, "composition"},

@@ -43,7 +43,7 @@ func (r *runner) holdLinks(a *attempt) error {
 		at := a.agent.Dir
 		for part := range strings.SplitSeq(filepath.ToSlash(m.At), "/") {
 			at = filepath.Join(at, part)
-			if err := r.e.holdDir(at, r.dir); err != nil {
+			if err := r.e.holdDir(at, r.holdsFrom(a)); err != nil {
 				return err
 			}
 		}

@@ -168,24 +168,24 @@ func (l *liveRun) judgeEnd(result agentcli.Result, exit lastExit) verdict {
 // process sees to it that there is a process. Greeted says that it knows the agent's history already: it served an earlier
 // turn, or this one under a daemon that is gone.
 func (l *liveRun) process(ctx context.Context) (greeted bool, err error) {
-	cmd, err := l.p.Command(l.a.request)
-	if err != nil {
-		return false, err
-	}
-	spec, err := l.r.spec(l.a, cmd)
-	if err != nil {
-		return false, err
-	}
-	spec.Limits.Wall, spec.Limits.Silence, spec.Limits.Alone = 0, 0, spec.Limits.Wall
-	plan := planOf(spec)
 	if l.s.t == nil {
 		if greeted, err = l.adopt(ctx); greeted || err != nil {
 			return greeted, err
 		}
-	} else if l.s.t.Alive() && l.s.plan == plan {
-		return true, nil
-	} else {
+	}
+	spec, plan, err := l.plan()
+	if err != nil {
+		return false, err
+	}
+	if l.s.t != nil {
+		if l.s.t.Alive() && l.s.plan == plan {
+			return true, nil
+		}
 		l.r.e.endProcess(l.s)
+		// With the old process went what was made in the workspace for it.
+		if spec, plan, err = l.plan(); err != nil {
+			return false, err
+		}
 	}
 	l.s.process, l.s.plan, l.s.from = "live-"+l.r.e.NewID(), plan, 0
 	spec.ID = l.s.process
@@ -196,14 +196,24 @@ func (l *liveRun) process(ctx context.Context) (greeted bool, err error) {
 	return false, err
 }
 
-// planOf tells what a process is started with; another plan wants another process.
-func planOf(spec turn.Spec) string {
+// plan tells what a process is to be started with, and a sum of it: another plan wants another process. The limits of
+// a turn are not the process's; it ends by itself only when no daemon comes back for it.
+func (l *liveRun) plan() (turn.Spec, string, error) {
+	cmd, err := l.p.Command(l.a.request)
+	if err != nil {
+		return turn.Spec{}, "", err
+	}
+	spec, err := l.r.spec(l.a, cmd)
+	if err != nil {
+		return turn.Spec{}, "", err
+	}
+	spec.Limits.Wall, spec.Limits.Silence, spec.Limits.Alone = 0, 0, spec.Limits.Wall
 	data, err := json.Marshal([]any{spec.Argv, spec.Env, spec.Dir})
 	if err != nil {
-		return ""
+		return turn.Spec{}, "", substrat.Errorf(substrat.CodeInternal, "cannot sum up a plan: %v", err)
 	}
 	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
+	return spec, hex.EncodeToString(sum[:]), nil
 }
 
 // adopt takes over the process that a dead daemon left in this turn. Any other is ended: what it was told is not known.

@@ -46,6 +46,9 @@ func (r *runner) sockDir(a *attempt) string {
 	return filepath.Join(r.dir, "sock")
 }
 
+// holdsFrom is the directory that notes what was made in the workspace for mounts: they last as long as the process.
+func (r *runner) holdsFrom(a *attempt) string { return filepath.Dir(r.sockDir(a)) }
+
 // homeDir is an agent's private home on the host. It holds the CLI's own sessions and configuration.
 func (e *Engine) homeDir(agent string) string {
 	return filepath.Join(e.cfg.Home, "agents", agent, "home")

@@ -39,14 +39,11 @@ type attempt struct {
 	provider     agentcli.Provider
 	request      agentcli.Request
 	token        string
-<<<<<<< HEAD
 	// living is where the turn happens; links are what is shown in it, with Base the directory on the host.
-	living team.Living
-	links  []team.Mount
-=======
-	startedAt    time.Time
-	live         *agentcli.LiveTurn
->>>>>>> 04953ff (Run a program of the user's as an agent)
+	living    team.Living
+	links     []team.Mount
+	startedAt time.Time
+	live      *agentcli.LiveTurn
 }
 
 // verdict is how a turn ended, as the runner sees it.
@@ -148,15 +145,12 @@ func (r *runner) prepare(ctx context.Context) (*attempt, error) {
 			return errAbandoned
 		}
 		a.agent, a.path, a.prompt = *agent, s.Path(r.agent), s.Prompt(r.agent)
-<<<<<<< HEAD
 		data = standingOf(s, agent)
 		a.living = s.Living(r.agent)
-=======
-		a.instructions, a.startedAt = instructions(s, agent), agent.Turn.StartedAt
+		a.startedAt = agent.Turn.StartedAt
 		view := s.View(r.agent)
 		a.request.Agent = &view
 		a.live = &agentcli.LiveTurn{ID: r.turn, Number: agent.Turn.Number, Retry: agent.Turn.Retry, Messages: mailOf(s, agent)}
->>>>>>> 04953ff (Run a program of the user's as an agent)
 		return nil
 	})
 	if err != nil {

@@ -179,6 +179,8 @@ func (e *Engine) endProcess(s *session) {
 	s.t = nil
 	if err == nil {
 		err = e.clearLive(ctx, s.agent)
+		e.releaseDirs(s.dir)
+		_ = os.Remove(filepath.Join(s.dir, madeFile))
 	}
 	if err != nil {
 		e.cfg.Log.Error("cannot end a live process", "agent", s.agent, "error", err)
@@ -333,12 +335,14 @@ func (e *Engine) findLive(ctx context.Context) {
 	}
 	for _, entry := range entries {
 		agent := entry.Name()
+		e.adoptDirs(e.liveDir(agent))
 		if inTurn[agent] {
 			continue
 		}
 		t, err := turn.Attach(ctx, filepath.Join(e.liveDir(agent), "run"))
 		if err != nil {
 			if substrat.CodeOf(err) == substrat.CodeNotFound {
+				e.releaseDirs(e.liveDir(agent))
 				_ = os.RemoveAll(e.liveDir(agent))
 				continue
 			}

@@ -26,7 +26,10 @@ def turn(t):
             return f"{e.code} {count}"
     if word == "polite":
         while True:
-            t.call("list_children")
+            try:
+                t.call("list_children")
+            except substrat_agent.CallError:
+                pass
             time.sleep(0.01)
     if word == "hang":
         open("hanging", "w").close()
