@@ -62,7 +62,7 @@ func (w *world) programOf(agent string) int {
 		}
 		env, _ := os.ReadFile(filepath.Join(dir, "environ"))
 		cmdline, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
-		if bytes.Contains(env, []byte("SUBSTRAT_TURN="+name)) && bytes.HasPrefix(cmdline, []byte("python3")) {
+		if bytes.Contains(env, []byte("SUBSTRAT_TURN="+name)) && bytes.HasPrefix(cmdline, []byte("python3\x00")) {
 			return pid
 		}
 	}

@@ -1,0 +1,1 @@
+../scripted/python/substrat_agent.py
