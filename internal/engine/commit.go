@@ -220,6 +220,7 @@ func (e *Engine) publish(w *writing) {
 		e.debt[b.Team] += len(b.Events)
 		e.totalDebt += len(b.Events)
 		e.hot[b.Team] = struct{}{}
+		e.accounts.note(e.teams[b.Team])
 		if e.teams[b.Team].Ended() {
 			e.names.Lock()
 			delete(e.teams, b.Team)

@@ -69,6 +69,10 @@ type Engine struct {
 	index index
 	// hot are the teams that may need a turn, a timer or a runner.
 	hot map[string]struct{}
+	// accounts is what the providers let pass and what not.
+	accounts accounts
+	// served is when each team was last given a turn.
+	served map[string]time.Time
 	// debt counts a team's events since its snapshot.
 	debt      map[string]int
 	totalDebt int
@@ -99,6 +103,7 @@ func Open(ctx context.Context, cfg Config, j journal.Journal) (*Engine, error) {
 		cfg: cfg, journal: j, started: time.Now(),
 		providers: map[string]agentcli.Provider{},
 		meters:    newMeters(),
+		served:    map[string]time.Time{},
 		requests:  make(chan *request, 1024),
 		kicks:     make(chan struct{}, 1),
 		changed:   make(chan struct{}),
@@ -217,9 +222,7 @@ type Info struct {
 
 // Info tells what is going on now.
 func (e *Engine) Info() Info {
-	e.runMu.Lock()
-	draining := e.draining
-	e.runMu.Unlock()
+	draining := e.isDraining()
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	return Info{

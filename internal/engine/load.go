@@ -26,13 +26,14 @@ func (e *Engine) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.index = newIndex()
+	e.index, e.accounts = newIndex(), newAccounts()
 	for id, s := range e.teams {
 		if s.Ended() {
 			delete(e.teams, id)
 			continue
 		}
 		s.Settled()
+		e.accounts.note(s)
 		e.hot[id] = struct{}{}
 		e.index.add(s)
 	}

@@ -185,7 +185,7 @@ func (e *Engine) Resume(ctx context.Context, ref string) (account string, teams 
 		account = e.cfg.Rules.Account(a.Provider)
 	} else if !e.knowsAccount(ref) {
 		return "", 0, substrat.Errorf(substrat.CodeNotFound, "cannot resume %.80q: neither an agent nor an account of a provider", ref).
-			WithHint("accounts are %s", strings.Join(e.accounts(), ", "))
+			WithHint("accounts are %s", strings.Join(e.accountNames(), ", "))
 	}
 	e.mu.RLock()
 	var held []string
@@ -204,8 +204,8 @@ func (e *Engine) Resume(ctx context.Context, ref string) (account string, teams 
 	return account, teams, nil
 }
 
-// accounts lists the accounts of the providers there are.
-func (e *Engine) accounts() []string {
+// accountNames lists the accounts of the providers there are.
+func (e *Engine) accountNames() []string {
 	var out []string
 	for p := range e.providers {
 		if a := e.cfg.Rules.Account(p); !slices.Contains(out, a) {
@@ -216,7 +216,7 @@ func (e *Engine) accounts() []string {
 	return out
 }
 
-func (e *Engine) knowsAccount(name string) bool { return slices.Contains(e.accounts(), name) }
+func (e *Engine) knowsAccount(name string) bool { return slices.Contains(e.accountNames(), name) }
 
 // Graph is who waits for whom.
 func (e *Engine) Graph() substrat.Graph {

@@ -190,7 +190,7 @@ type Receipt struct {
 	Turn    *substrat.Turn   `json:"turn,omitempty"`
 }
 
-// Receipt waits until a message is final, or ctx ends.
+// Receipt waits until a message is final, or no longer goes anywhere without a person, or ctx ends.
 func (e *Engine) Receipt(ctx context.Context, id string) (Receipt, error) {
 	for {
 		changed := e.changedNow()
@@ -198,7 +198,7 @@ func (e *Engine) Receipt(ctx context.Context, id string) (Receipt, error) {
 		if err != nil {
 			return Receipt{}, err
 		}
-		if m.State.Final() {
+		if m.State.Final() || e.stuck(ctx, m) {
 			r := Receipt{Message: m}
 			if m.Turn != "" {
 				t, err := e.Turn(ctx, m.Turn)
@@ -216,6 +216,27 @@ func (e *Engine) Receipt(ctx context.Context, id string) (Receipt, error) {
 				WithHint("it goes on; substrat message show %s tells", id)
 		}
 	}
+}
+
+// stuck reports whether a message waits for a person to log in: its turn failed for that, and it is kept.
+func (e *Engine) stuck(ctx context.Context, m substrat.Message) bool {
+	if m.State != substrat.Queued || m.Attempts == 0 {
+		return false
+	}
+	t, err := e.Turn(ctx, m.Turn)
+	if err != nil || t.Class != substrat.ClassAuth {
+		return false
+	}
+	a, err := e.Agent(ctx, t.AgentID)
+	if err != nil {
+		return false
+	}
+	stuck := false
+	err = e.Look(ctx, a.Team, func(s *team.State) error {
+		stuck = s.Refused(e.cfg.Rules.Account(a.Provider))
+		return nil
+	})
+	return err == nil && stuck
 }
 
 // Turn finds one turn.

@@ -1,11 +1,7 @@
 package engine
 
 import (
-	"cmp"
 	"context"
-	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"substrat.dev/substrat/internal/team"
@@ -52,8 +48,7 @@ func (e *Engine) reconcile(ctx context.Context) time.Duration {
 		return time.Hour
 	}
 	e.expire(ctx, now)
-	e.grant(ctx, now, open)
-	return e.nextLook(now)
+	return min(e.nextLook(now), e.grant(ctx, now))
 }
 
 // openTurns lists every open turn.
@@ -138,86 +133,6 @@ func (e *Engine) expire(ctx context.Context, now time.Time) {
 			e.cfg.Log.Error("cannot expire requests", "team", id, "error", err)
 		}
 	}
-}
-
-// candidate is an agent that may run, with what fairness needs to know.
-type candidate struct {
-	team, agent string
-	since       time.Time
-}
-
-// grant opens turns while slots are free.
-func (e *Engine) grant(ctx context.Context, now time.Time, open []openTurn) {
-	e.runMu.Lock()
-	draining := e.draining
-	e.runMu.Unlock()
-	free := e.cfg.Slots - len(open)
-	if draining || free <= 0 {
-		return
-	}
-	ready, running := e.readyNow(now)
-	var wg sync.WaitGroup
-	for _, c := range e.makeRoom(pick(ready, running, free), open) {
-		wg.Go(func() {
-			_, err := e.Do(ctx, c.team, team.Meta{}, team.Start{Agent: c.agent, Turn: e.NewID()})
-			if err != nil && ctx.Err() == nil {
-				e.cfg.Log.Warn("cannot start a turn", "agent", c.agent, "error", err)
-			}
-		})
-	}
-	wg.Wait()
-}
-
-// readyNow lists who may run and how many turns each team has open; teams with nothing to come cool down.
-func (e *Engine) readyNow(now time.Time) ([]candidate, map[string]int) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	var ready []candidate
-	running := map[string]int{}
-	for id := range e.hot {
-		s := e.teams[id]
-		if s == nil {
-			delete(e.hot, id)
-			continue
-		}
-		running[id] = len(s.OpenTurns())
-		agents := s.ReadyAgents(now)
-		for _, r := range agents {
-			ready = append(ready, candidate{team: id, agent: r.Agent, since: r.Since})
-		}
-		if running[id] == 0 && len(agents) == 0 && s.NextDue(now).IsZero() {
-			delete(e.hot, id)
-		}
-	}
-	return ready, running
-}
-
-// pick chooses who gets the free slots: each goes to the team with the fewest open turns, and in it to the agent that
-// has waited longest. So a chatty team cannot starve a quiet one.
-func pick(ready []candidate, running map[string]int, free int) []candidate {
-	queues := map[string][]candidate{}
-	var order []string
-	slices.SortFunc(ready, func(a, b candidate) int {
-		return cmp.Or(a.since.Compare(b.since), strings.Compare(a.agent, b.agent))
-	})
-	for _, c := range ready {
-		if queues[c.team] == nil {
-			order = append(order, c.team)
-		}
-		queues[c.team] = append(queues[c.team], c)
-	}
-	var out []candidate
-	for len(out) < free && len(order) > 0 {
-		best := slices.MinFunc(order, func(a, b string) int {
-			return cmp.Or(cmp.Compare(running[a], running[b]), queues[a][0].since.Compare(queues[b][0].since))
-		})
-		out = append(out, queues[best][0])
-		running[best]++
-		if queues[best] = queues[best][1:]; len(queues[best]) == 0 {
-			order = slices.DeleteFunc(order, func(t string) bool { return t == best })
-		}
-	}
-	return out
 }
 
 // nextLook is how long time alone changes nothing.

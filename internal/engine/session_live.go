@@ -6,19 +6,20 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/agentcli"
 	"substrat.dev/substrat/internal/record"
+	"substrat.dev/substrat/internal/schedule"
 	"substrat.dev/substrat/internal/turn"
 )
 
 // Sessions that hold a live process. There is at most one for an agent, and somebody has it at any time: the runner of the
 // agent's turn, or between turns the goroutine that watches it rest and ends it.
 
-// restMost is how long a live process rests between turns before it is ended; the next turn starts another.
+// restMost bounds how long a live process rests between turns, where the scheduler does not end it before; the next turn
+// starts another.
 const restMost = 10 * time.Minute
 
 // rotateBytes is how much a live process may have printed when its turn ends and it is to serve another.
@@ -133,7 +134,7 @@ func (e *Engine) forgetSession(s *session) {
 // rest watches a process between turns, until a runner takes the session, or it is time to end it.
 func (e *Engine) rest(ctx context.Context, s *session) {
 	defer close(s.rested)
-	timed, cancel := context.WithTimeout(ctx, restMost)
+	timed, cancel := context.WithTimeout(ctx, max(restMost, e.cfg.Rules.SuspendAfter()))
 	defer cancel()
 	conn := newLiveConn(timed, s)
 	for {
@@ -146,7 +147,7 @@ func (e *Engine) rest(ctx context.Context, s *session) {
 		}
 	}
 	e.liveMu.Lock()
-	if s.holder != resting {
+	if s.holder == heldByTurn {
 		e.liveMu.Unlock()
 		return
 	}
@@ -246,73 +247,34 @@ func (e *Engine) suspend(agent string) bool {
 		e.liveMu.Unlock()
 		return false
 	}
+	s.holder = ending
 	s.wake(errSuspend)
 	e.liveMu.Unlock()
 	return true
 }
 
-// LiveSession is a process between turns, for whoever decides which one makes room.
-type LiveSession struct {
-	Agent    string
-	LastUsed time.Time
-	// Ending says that it is on its way out.
-	Ending bool
-}
-
-// liveSessions lists the processes that belong to no open turn, least recently used first.
-func (e *Engine) liveSessions(open []openTurn) []LiveSession {
+// restingProcesses lists the live processes that belong to no open turn, as the scheduler sees them.
+func (e *Engine) restingProcesses() []schedule.Process {
 	e.liveMu.Lock()
 	defer e.liveMu.Unlock()
-	var out []LiveSession
+	var out []schedule.Process
 	for _, s := range e.sessions {
-		inTurn := slices.ContainsFunc(open, func(o openTurn) bool { return o.agent == s.agent })
-		if s.holder != heldByTurn && !inTurn {
-			out = append(out, LiveSession{Agent: s.agent, LastUsed: s.lastUsed, Ending: s.holder == ending})
+		if s.holder == heldByTurn {
+			continue
 		}
-	}
-	slices.SortFunc(out, func(a, b LiveSession) int { return a.LastUsed.Compare(b.LastUsed) })
-	return out
-}
-
-// makeRoom keeps of those who are to run the ones that there are processes for, resting ones included, and ends as many of
-// the others' resting processes as are wanted. Those who had to wait run when these are gone.
-func (e *Engine) makeRoom(chosen []candidate, open []openTurn) []candidate {
-	rest := e.liveSessions(open)
-	if len(rest) == 0 {
-		return chosen
-	}
-	processes, wanted := len(open)+len(rest), 0
-	own := map[string]bool{}
-	for _, c := range chosen {
-		own[c.agent] = true
-	}
-	out := chosen[:0:0]
-	for _, c := range chosen {
-		has := slices.ContainsFunc(rest, func(s LiveSession) bool { return s.Agent == c.agent })
-		switch {
-		case has:
-			out = append(out, c)
-		case processes < e.cfg.Slots:
-			processes++
-			out = append(out, c)
-		default:
-			wanted++
+		p := schedule.Process{Team: s.team, Agent: s.agent, Leaving: s.holder == ending, Since: s.lastUsed}
+		if s.provider != nil {
+			p.Pool = s.provider.Info().Name
+			p.Account = e.cfg.Rules.Account(p.Pool)
 		}
-	}
-	for _, s := range rest {
-		if wanted > 0 && !own[s.Agent] {
-			wanted--
-			if !s.Ending {
-				e.suspend(s.Agent)
-			}
-		}
+		out = append(out, p)
 	}
 	return out
 }
 
 // endStale ends the resting processes of agents that have ended.
 func (e *Engine) endStale() {
-	for _, s := range e.liveSessions(nil) {
+	for _, s := range e.restingProcesses() {
 		e.mu.RLock()
 		_, there := e.index.team[s.Agent]
 		e.mu.RUnlock()
