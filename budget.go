@@ -26,8 +26,9 @@ const (
 // the bounds is reached no new turn starts until a person extends it or the period ends. Turns are never passed; a turn
 // that runs is not cut off, so the other measures can be passed by what runs at that moment.
 type Budget struct {
-	Scope  BudgetScope  `json:"scope"`
-	Period BudgetPeriod `json:"period"`
+	// Scope is subtree and Period total where they are empty.
+	Scope  BudgetScope  `json:"scope,omitempty"`
+	Period BudgetPeriod `json:"period,omitempty"`
 	Turns  int          `json:"turns,omitempty"`
 	// WallSeconds counts the time turns took, Tokens input and output together, CostMicros millionths of a dollar.
 	WallSeconds int64 `json:"wall_seconds,omitempty"`

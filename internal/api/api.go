@@ -9,6 +9,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -35,6 +36,20 @@ type Engine interface {
 	Events(ctx context.Context, after int64, limit int) ([]substrat.Event, error)
 	EventsChanged(after int64) <-chan struct{}
 	Stream(ctx context.Context, ref string, from engine.StreamPos, emit func(engine.StreamItem) error) error
+	Queue(ctx context.Context, all bool) ([]substrat.Item, error)
+	Item(ctx context.Context, id string) (substrat.Item, error)
+	AnswerItem(ctx context.Context, id string, a substrat.Answer) (substrat.Item, error)
+	Why(ctx context.Context, ref string) (substrat.Why, error)
+	Graph() substrat.Graph
+	Gate(ctx context.Context, ref string, down bool) (substrat.Agent, error)
+	Permit(ctx context.Context, ref string) (substrat.Agent, error)
+	Poke(ctx context.Context, ref string) (substrat.Agent, string, error)
+	Change(ctx context.Context, ref string, c substrat.AgentChange) (substrat.Agent, error)
+	SetBudgets(ctx context.Context, ref string, b []substrat.Budget) (substrat.Agent, error)
+	Remind(ctx context.Context, ref, reason string, after, every time.Duration) (substrat.Reminder, error)
+	Reminders(ctx context.Context, ref string) ([]substrat.Reminder, error)
+	CancelReminder(ctx context.Context, ref, id string) error
+	Resume(ctx context.Context, ref string) (account string, teams int, err error)
 	Shutdown(mode string)
 	Info() engine.Info
 }

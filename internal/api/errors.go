@@ -39,6 +39,8 @@ var statuses = map[substrat.Code]int{
 	substrat.CodeNameTaken:    http.StatusConflict,
 	substrat.CodeUnreachable:  http.StatusForbidden,
 	substrat.CodeLimit:        http.StatusTooManyRequests,
+	substrat.CodeRateLimited:  http.StatusTooManyRequests,
+	substrat.CodeApproval:     http.StatusForbidden,
 	substrat.CodeForbidden:    http.StatusForbidden,
 	substrat.CodeTerminated:   http.StatusGone,
 	substrat.CodeUnavailable:  http.StatusServiceUnavailable,

@@ -45,13 +45,14 @@ func worktreeOf(dir, branch, path string) (*team.Tree, error) {
 			WithHint("git init and a first commit make one")
 	}
 	if branch == "" {
-		branch = "substrat/" + strings.Trim(branchForm.ReplaceAllString(path, "-"), "-/.")
+		// Flat, because git has no branch below the name of another.
+		branch = "substrat/" + strings.Trim(branchForm.ReplaceAllString(path, "-"), "-.")
 	}
 	return &team.Tree{Repo: repo, Branch: branch}, nil
 }
 
 // branchForm is what a branch's name does not get from an agent's path.
-var branchForm = regexp.MustCompile(`[^A-Za-z0-9_/-]+`)
+var branchForm = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
 // settleIn makes the place where a turn happens, and what is linked into it, and tells where that is on the host.
 func settleIn(ctx context.Context, l team.Living) (dir string, links []team.Mount, err error) {

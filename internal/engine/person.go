@@ -144,15 +144,15 @@ func (e *Engine) Change(ctx context.Context, ref string, c substrat.AgentChange)
 }
 
 // Remind sets a reminder for an agent: it gets the reason as a message after a time, and then every so often.
-func (e *Engine) Remind(ctx context.Context, ref, reason string, after, every time.Duration) (team.Reminded, error) {
+func (e *Engine) Remind(ctx context.Context, ref, reason string, after, every time.Duration) (substrat.Reminder, error) {
 	var out team.Reminded
 	_, answer, err := e.order(ctx, ref, func(id string) team.Command {
 		return team.Remind{ID: e.NewID(), Agent: id, Reason: reason, After: after, Every: every}
 	})
-	if err != nil {
-		return out, err
+	if err == nil {
+		err = json.Unmarshal(answer, &out)
 	}
-	return out, json.Unmarshal(answer, &out)
+	return substrat.Reminder{ID: out.ReminderID, Reason: reason, At: out.At, EverySeconds: int64(every.Seconds())}, err
 }
 
 // Reminders lists an agent's reminders.

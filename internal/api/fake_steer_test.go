@@ -1,0 +1,75 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"substrat.dev/substrat"
+)
+
+// item is the one thing that the fake needs a person for.
+var item = substrat.Item{ID: "q", Kind: substrat.ItemQuestion, State: substrat.ItemOpen, Agent: "lead", Text: "red or blue?", Options: []string{"red", "blue"}}
+
+func (f *fake) Queue(context.Context, bool) ([]substrat.Item, error) {
+	return []substrat.Item{item}, nil
+}
+
+func (f *fake) Item(_ context.Context, id string) (substrat.Item, error) {
+	if id != item.ID {
+		return substrat.Item{}, substrat.Errorf(substrat.CodeNotFound, "no item")
+	}
+	return item, nil
+}
+
+func (f *fake) AnswerItem(ctx context.Context, id string, a substrat.Answer) (substrat.Item, error) {
+	x, err := f.Item(ctx, id)
+	x.Answer = &a
+	return x, err
+}
+
+func (f *fake) Why(_ context.Context, ref string) (substrat.Why, error) {
+	a, err := f.find(ref)
+	return substrat.Why{Agent: a}, err
+}
+
+func (f *fake) Graph() substrat.Graph { return substrat.Graph{} }
+
+func (f *fake) Gate(_ context.Context, ref string, down bool) (substrat.Agent, error) {
+	a, err := f.find(ref)
+	a.Gated = down
+	return a, err
+}
+
+func (f *fake) Permit(_ context.Context, ref string) (substrat.Agent, error) { return f.find(ref) }
+
+func (f *fake) Poke(_ context.Context, ref string) (substrat.Agent, string, error) {
+	a, err := f.find(ref)
+	return a, "poked", err
+}
+
+func (f *fake) Change(_ context.Context, ref string, _ substrat.AgentChange) (substrat.Agent, error) {
+	return f.find(ref)
+}
+
+func (f *fake) SetBudgets(_ context.Context, ref string, b []substrat.Budget) (substrat.Agent, error) {
+	a, err := f.find(ref)
+	a.Budgets = b
+	return a, err
+}
+
+func (f *fake) Remind(_ context.Context, ref, reason string, _, _ time.Duration) (substrat.Reminder, error) {
+	_, err := f.find(ref)
+	return substrat.Reminder{ID: "r", Reason: reason}, err
+}
+
+func (f *fake) Reminders(_ context.Context, ref string) ([]substrat.Reminder, error) {
+	_, err := f.find(ref)
+	return []substrat.Reminder{}, err
+}
+
+func (f *fake) CancelReminder(_ context.Context, ref, _ string) error {
+	_, err := f.find(ref)
+	return err
+}
+
+func (f *fake) Resume(_ context.Context, ref string) (string, int, error) { return ref, 1, nil }
