@@ -33,7 +33,7 @@ exec 3>&1 1>&2
 eval ` + shellQuote(script) + ` || exit
 set +eux
 command printf '\0substrat captured environment, version 1\0%s\0' "$(command pwd; echo x)" >&3
-"$substrat_env" -0 3>&- >&3 2>/dev/null || exit
+"$substrat_env" -0 >&3 3>&- 2>/dev/null || exit
 command printf '\0substrat captured environment ends\0' >&3
 `
 }

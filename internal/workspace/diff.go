@@ -81,12 +81,13 @@ func compare(ctx context.Context, p Place) (c *comparison, end func(), err error
 	if c.base, c.baseName, err = r.base(ctx, p.Tree); err != nil {
 		return nil, nil, err
 	}
-	if c.shadow, end, err = r.shadow(ctx, own, dir); err != nil {
+	var drop func()
+	if c.shadow, drop, err = r.shadow(ctx, own, dir); err != nil {
 		return nil, nil, err
 	}
 	defer func() {
 		if err != nil {
-			end()
+			drop()
 		}
 	}()
 	if c.changes, err = c.shadow.changes(ctx); err != nil {
@@ -104,7 +105,7 @@ func compare(ctx context.Context, p Place) (c *comparison, end func(), err error
 		return nil, nil, cannotDo("compare "+dir, tooMany(err, dir))
 	}
 	c.committed = fields(out)
-	return c, end, nil
+	return c, drop, nil
 }
 
 // find gives the repository of a place and the git directory of its worktree.

@@ -57,10 +57,12 @@ func ensureTree(ctx context.Context, p Place) error {
 		}
 		known = false
 	}
-	if !known {
-		if own, err = r.addWorktree(ctx, p.Tree, dir, what); err != nil {
+	if known {
+		if err := r.linklessOwn(own); err != nil {
 			return err
 		}
+	} else if own, err = r.addWorktree(ctx, p.Tree, dir, what); err != nil {
+		return err
 	}
 	return r.finish(ctx, own, dir)
 }
@@ -114,6 +116,9 @@ func (r *repository) addWorktree(ctx context.Context, t *Tree, dir string, what 
 		return "", substrat.Errorf(substrat.CodeConflict, "cannot make the worktree %s: there is a directory with files that is not a worktree of %s", dir, r.top).
 			WithHint("move it away, or choose another directory")
 	}
+	if err := r.noLinks("worktrees"); err != nil {
+		return "", err
+	}
 	if err := r.ensureBranch(ctx, t); err != nil {
 		return "", err
 	}
@@ -145,6 +150,9 @@ func (r *repository) ensureBranch(ctx context.Context, t *Tree) error {
 	if _, there, err := r.branch(ctx, t.Branch); err != nil || there {
 		return err
 	}
+	if err := r.linklessRef(t.Branch); err != nil {
+		return err
+	}
 	breakLock(filepath.Join(r.common, "refs", "heads", filepath.FromSlash(t.Branch)+".lock"))
 	if _, err = r.git(ctx, r.common, "update-ref", "-m", "branch: Created from "+from, "refs/heads/"+t.Branch, from, strings.Repeat("0", len(from))); err != nil {
 		return cannotDo("make the branch "+t.Branch, err)
@@ -162,7 +170,7 @@ func (r *repository) finish(ctx context.Context, own, dir string) error {
 	}
 	if what == nothing {
 		// Somebody deleted the directory. What was committed is there; what was not is gone, and the index with it.
-		if err := os.WriteFile(filepath.Join(own, "locked"), []byte(making+"\n"), 0o600); err != nil {
+		if err := replaceFile(own, "locked", []byte(making+"\n"), time.Now()); err != nil {
 			return cannotMake(dir, err)
 		}
 		if err := os.Remove(filepath.Join(own, "index")); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -193,7 +201,7 @@ func pointTo(own, dir string) error {
 	dot := filepath.Join(dir, ".git")
 	what, err := kindOf(dot)
 	if err == nil && what == nothing {
-		err = os.WriteFile(dot, []byte("gitdir: "+own+"\n"), 0o600)
+		err = replaceFile(dir, ".git", []byte("gitdir: "+own+"\n"), time.Now())
 	} else if err == nil {
 		var to string
 		if to, err = readPath(dot, "gitdir: ", dir); err == nil && to != own {
@@ -217,17 +225,14 @@ func (r *repository) checkout(ctx context.Context, own, dir string) error {
 	if _, err := s.git(ctx, "read-tree", "--reset", "-u", s.head); err != nil {
 		return cannotMake(dir, err)
 	}
-	data, err := os.ReadFile(filepath.Join(s.dir, "index"))
+	index := filepath.Join(s.dir, "index")
+	data, err := os.ReadFile(index)
 	if err != nil {
 		return cannotMake(dir, err)
 	}
-	part := filepath.Join(own, "index.substrat")
-	err = os.WriteFile(part, data, 0o644)
-	if info, e := os.Stat(filepath.Join(s.dir, "index")); err == nil && e == nil {
-		err = os.Chtimes(part, info.ModTime(), info.ModTime())
-	}
+	info, err := os.Stat(index)
 	if err == nil {
-		err = os.Rename(part, filepath.Join(own, "index"))
+		err = replaceFile(own, "index", data, info.ModTime())
 	}
 	if err != nil {
 		return cannotMake(dir, err)

@@ -81,13 +81,17 @@ func TestEnsureCutOff(t *testing.T) {
 			s.write(s.place.Dir, "a.txt", "one\n")
 			s.write(s.place.Dir, "sub/b.txt", "two\n")
 		},
-		"part of the index": func(s *stage) { add(s); s.write(admin(s), "index.substrat", "DIRC") },
-		"index, locked":     func(s *stage) { s.ensure(s.place); lock(s, making+"\n") },
-		"deleted later":     func(s *stage) { s.ensure(s.place); os.RemoveAll(s.place.Dir) },
-		"deleted, again":    func(s *stage) { s.ensure(s.place); os.RemoveAll(s.place.Dir); lock(s, making) },
-		"pointer deleted":   func(s *stage) { s.ensure(s.place); os.Remove(s.place.Dir + "/.git") },
-		"removed by half":   func(s *stage) { s.ensure(s.place); os.Rename(s.place.Dir, removedName(s.place.Dir)) },
-		"entry of another":  func(s *stage) { s.run(s.repo, "git", "worktree", "add", "-q", filepath.Join(s.home, "x/tree")) },
+		"part of the index": func(s *stage) {
+			add(s)
+			s.write(admin(s), "index.substrat", "DIRC")
+
+		},
+		"index, locked":    func(s *stage) { s.ensure(s.place); lock(s, making+"\n") },
+		"deleted later":    func(s *stage) { s.ensure(s.place); os.RemoveAll(s.place.Dir) },
+		"deleted, again":   func(s *stage) { s.ensure(s.place); os.RemoveAll(s.place.Dir); lock(s, making) },
+		"pointer deleted":  func(s *stage) { s.ensure(s.place); os.Remove(s.place.Dir + "/.git") },
+		"removed by half":  func(s *stage) { s.ensure(s.place); os.Rename(s.place.Dir, removedName(s.place.Dir)) },
+		"entry of another": func(s *stage) { s.run(s.repo, "git", "worktree", "add", "-q", filepath.Join(s.home, "x/tree")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)

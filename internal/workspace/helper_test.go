@@ -1,11 +1,13 @@
 package workspace
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"substrat.dev/substrat"
 )
@@ -42,7 +44,10 @@ func (s *stage) at(name, branch string) Place {
 // run runs a program the way a person or an agent does, and gives what it printed.
 func (s *stage) run(dir, name string, args ...string) string {
 	s.Helper()
-	cmd := exec.Command(name, args...)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.WaitDelay = time.Second
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -143,6 +143,9 @@ func (m *merge) run(ctx context.Context) (*Merged, error) {
 		return nil, m.cannot(err)
 	}
 	done.Files = fields(out)
+	if err := errors.Join(m.linklessRef(m.into), m.linklessOwn(own)); err != nil {
+		return nil, err
+	}
 	if held {
 		if err := m.checkTarget(ctx, s, own, at); err != nil {
 			return nil, err

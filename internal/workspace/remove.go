@@ -150,6 +150,9 @@ func (r *repository) removeBranch(ctx context.Context, t *Tree, force bool) (kep
 			return t.Branch, err
 		}
 	}
+	if err := r.linklessRef(t.Branch); err != nil {
+		return t.Branch, err
+	}
 	// Only if it is still what was looked at.
 	if _, err := r.git(ctx, r.common, "update-ref", "-d", "refs/heads/"+t.Branch, tip); err != nil {
 		return t.Branch, cannotDo("delete the branch "+t.Branch, err)

@@ -36,10 +36,10 @@ func (r *repository) shadow(ctx context.Context, own, tree string) (s *shadow, e
 	if err != nil {
 		return nil, nil, substrat.Errorf(substrat.CodeInternal, "cannot work with the repository: %v", err)
 	}
-	end = func() { os.RemoveAll(dir) }
+	drop := func() { os.RemoveAll(dir) }
 	defer func() {
 		if err != nil {
-			end()
+			drop()
 		}
 	}()
 	if strings.ContainsAny(r.common, "\n\r") {
@@ -73,7 +73,7 @@ func (r *repository) shadow(ctx context.Context, own, tree string) (s *shadow, e
 		s.env = append(s.env, "GIT_WORK_TREE="+tree)
 		err = copyIndex(own, dir)
 	}
-	return s, end, err
+	return s, drop, err
 }
 
 // plainConfig writes the configuration of a shadow.
