@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"substrat.dev/substrat"
 )
@@ -68,10 +69,21 @@ func TestDiffBounded(t *testing.T) {
 func TestDiffSameSecond(t *testing.T) {
 	s := newStage(t)
 	s.ensure(s.place)
+	s.run(s.repo, "git", "config", "core.trustctime", "false")
+	second := time.Now().Add(-time.Hour).Truncate(time.Second)
+	set := func(path string) {
+		if err := os.Chtimes(path, second, second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(s.place.Dir, "a.txt")
 	for range 5 {
 		s.write(s.place.Dir, "a.txt", "two\n")
+		set(file)
 		s.run(s.place.Dir, "git", "add", "a.txt")
+		set(filepath.Join(s.repo, ".git/worktrees/tree/index"))
 		s.write(s.place.Dir, "a.txt", "six\n")
+		set(file)
 		d, err := Diff(t.Context(), s.place)
 		if err != nil || !strings.Contains(d.Text, "+six\n") {
 			t.Fatalf("%v\n%s", err, d.Text)
@@ -110,4 +122,18 @@ func TestRepo(t *testing.T) {
 			t.Errorf("%s: %q %v", dir, top, ok)
 		}
 	}
+}
+
+func TestBase(t *testing.T) {
+	s := newStage(t)
+	if got, err := Base(t.Context(), s.repo+"/sub"); err != nil || got != "main" {
+		t.Errorf("%q %v", got, err)
+	}
+	s.run(s.repo, "git", "checkout", "-q", "--detach")
+	if got, err := Base(t.Context(), s.repo); err != nil || got != s.run(s.repo, "git", "rev-parse", "HEAD") {
+		t.Errorf("%q %v", got, err)
+	}
+	s.run(s.home, "git", "init", "-q", "empty")
+	_, err := Base(t.Context(), s.home+"/empty")
+	s.refused(err, substrat.CodeConflict, "no commits yet")
 }

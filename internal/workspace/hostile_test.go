@@ -136,7 +136,13 @@ func TestHostileRepository(t *testing.T) {
 	// The submodule's own configuration would run too.
 	s.run(s.place.Dir, "git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "update-index", "--add", "--cacheinfo", "160000,"+s.run(s.repo, "git", "rev-parse", "HEAD")+",module")
 	s.run(s.place.Dir, "git", "init", "-q", "module")
-	s.run(s.place.Dir+"/module", "git", "config", "core.fsmonitor", filepath.Join(s.home, "trap.sh"))
+	module := s.place.Dir + "/module"
+	s.write(module, "m.txt", "one\n")
+	s.write(module, ".gitattributes", "* filter=evil\n")
+	s.run(module, "git", "-c", "user.name=x", "-c", "user.email=x", "commit", "-q", "--allow-empty", "-m", "x")
+	s.run(module, "git", "add", "m.txt")
+	s.run(module, "git", "config", "filter.evil.clean", filepath.Join(s.home, "trap.sh"))
+	s.write(module, "m.txt", "two\n")
 	s.write(s.place.Dir, "c.bin", "changed\n")
 	s.write(s.place.Dir, "new.txt", "new\n")
 	sprung(mark)
@@ -195,6 +201,9 @@ func TestHostilePromisor(t *testing.T) {
 		s.place.Tree.Base = "main"
 		if _, err := Merge(t.Context(), s.place, "gone"); err == nil {
 			t.Error("a merge into nothing")
+		}
+		if got := sprung(mark); got != "" {
+			t.Errorf("%s: ran %s", remote, got)
 		}
 		// A file's content is missing.
 		blob := s.run(s.repo, "git", "-c", "core.fsmonitor=false", "rev-parse", "main:a.txt")

@@ -43,6 +43,24 @@ func Repo(dir string) (top string, ok bool) {
 	}
 }
 
+// Base says what a worktree made now would be branched from by default: the branch that the repository at dir has checked
+// out, or the id of the commit. Whoever makes a worktree keeps it as its Tree's Base, so that later comparisons do not
+// depend on what is checked out by then.
+func Base(ctx context.Context, dir string) (string, error) {
+	if err := checkDir("make", "repository", dir); err != nil {
+		return "", err
+	}
+	r, err := open(dir)
+	if err != nil {
+		return "", err
+	}
+	id, name, err := r.base(ctx, &Tree{})
+	if name == "HEAD" {
+		name = id
+	}
+	return name, err
+}
+
 // open finds the repository that dir is in.
 func open(dir string) (*repository, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {

@@ -27,7 +27,7 @@ type shadow struct {
 const mostIndex = 1 << 30
 
 // plainSettings are what a shadow takes over: how files are written and compared. Each value is one word.
-var plainSettings = regexp.MustCompile(`^(core\.(autocrlf|eol|filemode|ignorecase|symlinks|precomposeunicode|sharedrepository)|extensions\.objectformat)\n[A-Za-z0-9]{1,20}$`)
+var plainSettings = regexp.MustCompile(`^(core\.(autocrlf|eol|filemode|ignorecase|symlinks|precomposeunicode|trustctime|sharedrepository)|extensions\.objectformat)\n[A-Za-z0-9]{1,20}$`)
 
 // shadow makes one for the work tree at tree, whose git directory is own. tree may be empty: then there are no files, only
 // objects. Its end removes it.
