@@ -78,7 +78,7 @@ func TestDiffSameSecond(t *testing.T) {
 	}
 	file := filepath.Join(s.place.Dir, "a.txt")
 	for range 5 {
-		s.write(s.place.Dir, "a.txt", "two\n")
+		s.write(s.place.Dir, "a.txt", "one\n")
 		set(file)
 		s.run(s.place.Dir, "git", "add", "a.txt")
 		set(filepath.Join(s.repo, ".git/worktrees/tree/index"))
