@@ -13,7 +13,8 @@ import (
 )
 
 func (a *app) agentCommand() *cobra.Command {
-	return group("agent", "Create, list, look at, stop, suspend and end agents", a.agentCreate(), a.agentList(), a.agentInspect(), a.agentStop(), a.agentSuspend(), a.agentRemove())
+	return group("agent", "Create, list, look at, steer and end agents", a.agentCreate(), a.agentList(), a.agentInspect(), a.agentStop(), a.agentSuspend(), a.agentRemove(),
+		a.agentSet(), a.agentGate(), a.agentUngate(), a.agentPermit(), a.agentPoke())
 }
 
 func (a *app) agentCreate() *cobra.Command {

@@ -99,8 +99,14 @@ func (a *app) await(ctx context.Context, c *client.Client, out sent, timeout tim
 		return err
 	case a.json:
 		return failed{errors.New("the turn failed")}
+	case out.Outcome == "" && out.State == substrat.Queued:
+		return substrat.Errorf(substrat.CodeTurnFailed, "no turn runs: the provider of %s needs a login", r.Message.To).
+			WithHint("the message is kept; log in, then substrat resume %s", r.Message.To)
 	case out.Outcome == "":
 		return substrat.Errorf(substrat.CodeTurnFailed, "no turn handled the message: it is %s (%s)", out.State, out.Detail)
+	case out.State == substrat.Queued:
+		return substrat.Errorf(substrat.CodeTurnFailed, "turn %s: %s: %s", strings.ReplaceAll(string(out.Outcome), "_", " "), out.Class, out.Detail).
+			WithHint("the message is kept; once it works again, substrat resume %s lets it go on", r.Turn.Agent)
 	default:
 		return substrat.Errorf(substrat.CodeTurnFailed, "turn %s: %s: %s", strings.ReplaceAll(string(out.Outcome), "_", " "), out.Class, out.Detail)
 	}

@@ -218,22 +218,18 @@ func (e *Engine) Receipt(ctx context.Context, id string) (Receipt, error) {
 	}
 }
 
-// stuck reports whether a message waits for a person to log in: its turn failed for that, and it is kept.
+// stuck reports whether a message waits for a person to log in to its recipient's provider.
 func (e *Engine) stuck(ctx context.Context, m substrat.Message) bool {
-	if m.State != substrat.Queued || m.Attempts == 0 {
+	if m.State != substrat.Queued {
 		return false
 	}
-	t, err := e.Turn(ctx, m.Turn)
-	if err != nil || t.Class != substrat.ClassAuth {
-		return false
-	}
-	a, err := e.Agent(ctx, t.AgentID)
+	a, err := e.Agent(ctx, m.To)
 	if err != nil {
 		return false
 	}
 	stuck := false
 	err = e.Look(ctx, a.Team, func(s *team.State) error {
-		stuck = s.Refused(e.cfg.Rules.Account(a.Provider))
+		stuck = s.NeedsLogin(e.cfg.Rules.Account(a.Provider))
 		return nil
 	})
 	return err == nil && stuck

@@ -29,6 +29,9 @@ func (s *State) Refused(account string) bool {
 	return slices.ContainsFunc(s.Streaks, func(x schedule.Streak) bool { return x.Account == account && unresolved(x) })
 }
 
+// NeedsLogin reports whether the provider refused an account's login, as far as the team has seen.
+func (s *State) NeedsLogin(account string) bool { return s.refusedBefore(account, substrat.ClassAuth) }
+
 // refusedBefore is the same for one class of refusal.
 func (s *State) refusedBefore(account string, class substrat.FailureClass) bool {
 	return slices.ContainsFunc(s.Streaks, func(x schedule.Streak) bool { return x.Account == account && x.Class == class && unresolved(x) })

@@ -207,10 +207,13 @@ func (d *decision) failed(a *Agent, x *TurnEnded, mail []string) {
 			x.Attempts++
 			wait = d.Limits.backoff(x.Attempts)
 		}
-		if x.Spared {
-			wait = jitter(wait, x.Turn)
+		switch {
+		case !x.Spared:
+			x.RetryAt = d.At.Add(wait)
+		case x.Class == substrat.ClassNetwork:
+			x.RetryAt = d.At.Add(jitter(wait, x.Turn))
+		default: // the hold of the account says when it goes on
 		}
-		x.RetryAt = d.At.Add(wait)
 	}
 	switch {
 	case x.Spared && d.refusedBefore(x.Account, x.Class):
@@ -260,7 +263,10 @@ func (d *decision) refuse(a *Agent, x *TurnEnded) {
 // tellFailure tells the parent, or the user when a root fails, what failed and what was not handled.
 func (d *decision) tellFailure(a *Agent, x *TurnEnded) {
 	text := fmt.Sprintf("Turn %d of %s %s", a.Turn.Number, d.Path(a.ID), x.why())
-	if len(x.Requeued) > 0 {
+	switch {
+	case x.Spared && x.RetryAt.IsZero():
+		text += "; it is tried again when the account " + x.Account + " works"
+	case len(x.Requeued) > 0:
 		text += "; it is tried again in " + x.RetryAt.Sub(d.At).Round(time.Millisecond).String()
 	}
 	if len(x.Dead) > 0 {

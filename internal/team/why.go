@@ -47,7 +47,7 @@ func (s *State) whyHeld(w *substrat.Why, a *Agent, now time.Time) {
 		addReason(w, kind, text, on, nil, until)
 	}
 	if a.Gated && !a.Permitted {
-		add(substrat.WaitsGate, fmt.Sprintf("its gate is down; %d messages wait behind it", len(a.Queue)), "", nil)
+		add(substrat.WaitsGate, fmt.Sprintf("its gate is down; mail behind it: %d", len(a.Queue)), "", nil)
 	}
 	if owner, b := s.blocking(a, now); owner != nil {
 		var until *time.Time
