@@ -24,7 +24,7 @@ func (a *app) daemonCommand() *cobra.Command {
 }
 
 func slotsFlag(cmd *cobra.Command) *int {
-	return cmd.Flags().Int("slots", daemon.DefaultSlots, "how many turns may run at once")
+	return cmd.Flags().Int("slots", 0, "how many provider processes may run at once (default what substrat.toml says, else 4)")
 }
 
 func (a *app) daemonRun() *cobra.Command {

@@ -15,6 +15,7 @@ import (
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/internal/api"
+	"substrat.dev/substrat/internal/config"
 	"substrat.dev/substrat/internal/engine"
 	"substrat.dev/substrat/internal/journal/sqlite"
 	"substrat.dev/substrat/internal/sock"
@@ -26,7 +27,7 @@ type Config struct {
 	// Home is an absolute directory, made if missing.
 	Home    string
 	Version string
-	// Slots is how many turns may run at once. 0 means 4.
+	// Slots is how many provider processes may run at once. 0 means what the configuration says, else 4.
 	Slots int
 	Log   *slog.Logger
 	// Ready is called once the control socket answers.
@@ -39,11 +40,17 @@ const DefaultSlots = 4
 // Run serves until ctx ends, a shutdown is asked for, or the journal fails for good. Turns that run then go on in their
 // shims.
 func Run(ctx context.Context, cfg Config) error {
-	if cfg.Slots <= 0 {
-		cfg.Slots = DefaultSlots
-	}
 	if err := prepareHome(cfg.Home); err != nil {
 		return err
+	}
+	configured, err := config.Load(ConfigPath(cfg.Home))
+	if err != nil {
+		return err
+	}
+	for _, n := range []int{configured.Slots.Total, DefaultSlots} {
+		if cfg.Slots <= 0 {
+			cfg.Slots = n
+		}
 	}
 	lock, err := takeLock(cfg.Home)
 	if err != nil {
@@ -59,7 +66,7 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	e, err := engine.Open(ctx, engine.Config{
-		Home: cfg.Home, Version: cfg.Version, Exe: exe, Slots: cfg.Slots, Providers: providers(), Log: cfg.Log,
+		Home: cfg.Home, Version: cfg.Version, Exe: exe, Slots: cfg.Slots, Rules: rules{c: configured}, Providers: providers(), Log: cfg.Log,
 	}, j)
 	if err != nil {
 		return errors.Join(err, j.Close())

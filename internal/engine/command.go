@@ -15,7 +15,7 @@ func (e *Engine) CreateAgent(ctx context.Context, n substrat.NewAgent) (substrat
 	id := e.NewID()
 	c := team.Create{
 		ID: id, Name: n.Name, Provider: n.Provider, Role: n.Role, Model: n.Model, Instructions: n.Instructions, Dir: n.Dir,
-		Sandbox: n.Sandbox, Limits: n.Limits, Metadata: n.Metadata, Command: n.Command,
+		Sandbox: n.Sandbox, Limits: n.Limits, Metadata: n.Metadata, Command: n.Command, Gated: n.Gated, Budgets: n.Budgets,
 	}
 	r := &request{team: id, cmd: &c, root: n.Name}
 	if n.Parent != "" {

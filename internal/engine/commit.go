@@ -140,6 +140,7 @@ func (w *writing) decide(r *request) response {
 		name = root.Name
 	}
 	r.meta.At, r.meta.Limits, r.meta.Keep = w.at, w.e.cfg.Rules.Limits(name), w.e.cfg.Rules.Hold
+	r.meta.Budgets = w.e.cfg.Rules.Budgets
 	entries, answer, err := team.Decide(s, r.meta, r.cmd)
 	if err != nil || len(entries) == 0 {
 		return response{answer: answer, err: err}

@@ -14,6 +14,7 @@ import (
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/agentcli"
 	"substrat.dev/substrat/internal/sandbox"
+	"substrat.dev/substrat/internal/team"
 	"substrat.dev/substrat/internal/turn"
 )
 
@@ -59,7 +60,7 @@ func (r *runner) fillRequest(a *attempt) {
 	p := r.place(a)
 	a.request = agentcli.Request{
 		Program: a.agent.Command, Agent: a.request.Agent,
-		Prompt: a.prompt, Session: a.agent.Session, Model: a.agent.Model, Dir: a.agent.Dir, Home: p.home, Instructions: a.instructions,
+		Prompt: a.prompt, Session: a.agent.Session, Model: r.e.model(&a.agent), Dir: a.agent.Dir, Home: p.home, Instructions: a.instructions,
 		MCP: []agentcli.MCPServer{{
 			Name: "substrat", Command: filepath.Join(p.bin, "substrat"), Args: []string{"mcp", "--agent-id", a.agent.ID},
 			// The token itself is not here: the configuration of an agent stays the same from turn to turn.
@@ -76,6 +77,18 @@ func (r *runner) fillRequest(a *attempt) {
 		// Nothing may be written into the user's tree, and outside a sandbox nothing can be shown over it.
 		a.request.Prompt = a.instructions + "\n\n" + a.prompt
 	}
+}
+
+// model is what an agent's provider is told: its own, or the provider's, with aliases resolved.
+func (e *Engine) model(a *team.Agent) string {
+	name := a.Model
+	if name == "" {
+		name = e.cfg.Rules.DefaultModel(a.Provider)
+	}
+	if name == "" {
+		return ""
+	}
+	return e.cfg.Rules.Model(name)
 }
 
 // tokenFile holds the turn's secret, beside the agent's socket.

@@ -82,6 +82,13 @@ func (c Create) decide(d *decision) (any, error) {
 	default:
 		return nil, substrat.Errorf(substrat.CodeInvalid, "cannot create %q: no role %.40q", c.Name, a.Role).WithHint("worker, reviewer or manager")
 	}
+	if d.Budgets != nil {
+		more, err := newBudgets(d.Budgets(path, a.Role))
+		if err != nil {
+			return nil, err
+		}
+		a.Budgets = append(a.Budgets, more...)
+	}
 	if err := d.house(c, &a); err != nil {
 		return nil, err
 	}

@@ -22,6 +22,8 @@ type Meta struct {
 	Limits Limits
 	// Keep holds messages between agents for a person. It may be nil.
 	Keep Gatekeeper
+	// Budgets are those that an agent is created with beside its own. It may be nil.
+	Budgets func(path string, role substrat.Role) []substrat.Budget
 	// Grant is the item by which a person allowed this call; it is used up if the command is carried out.
 	Grant string
 }

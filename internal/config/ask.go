@@ -1,0 +1,149 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"substrat.dev/substrat"
+)
+
+// For gives the limits of a root's team: its own where they are set, else those of all.
+func (l *Limits) For(root string) TeamLimits {
+	out, own := l.TeamLimits, l.Teams[root]
+	pick(&out.Depth, own.Depth)
+	pick(&out.Descendants, own.Descendants)
+	pick(&out.Hops, own.Hops)
+	pick(&out.Attempts, own.Attempts)
+	pick(&out.Interrupts, own.Interrupts)
+	pick(&out.ReplyDeadline, own.ReplyDeadline)
+	pick(&out.Backoff, own.Backoff)
+	pick(&out.BackoffMost, own.BackoffMost)
+	pick(&out.TextBytes, own.TextBytes)
+	pick(&out.Mailbox, own.Mailbox)
+	pick(&out.SpawnsPerMinute, own.SpawnsPerMinute)
+	pick(&out.Reminders, own.Reminders)
+	pick(&out.Subscriptions, own.Subscriptions)
+	pick(&out.Questions, own.Questions)
+	return out
+}
+
+func pick[T comparable](to *T, from T) {
+	var zero T
+	if from != zero {
+		*to = from
+	}
+}
+
+// Call is what a policy is asked about. Command and Path are empty where there is none.
+type Call struct {
+	Role, Agent, Tool, Command, Path string
+}
+
+// Decide gives the effect of the first policy that matches, the name of the rule and its reason. Without one it is allow.
+func (c *Config) Decide(call Call) (effect, rule, reason string) {
+	for i, p := range c.Policies {
+		if p.matches(call) {
+			return p.Effect, fmt.Sprintf("policy %d of substrat.toml", i+1), p.Reason
+		}
+	}
+	return "allow", "", ""
+}
+
+func (p *Policy) matches(c Call) bool {
+	if p.Command != "" && c.Command == "" || p.Path != "" && c.Path == "" {
+		return false
+	}
+	return p.Role.Has(c.Role) && p.Agent.Match(c.Agent) && p.Tool.Has(c.Tool) && p.Command.Match(c.Command) && p.Path.Match(c.Path)
+}
+
+// Hold names the gate that holds a message, "" if none does.
+func (c *Config) Hold(from, to, kind, text string) string {
+	for i := range c.Gates {
+		g := &c.Gates[i]
+		if g.From.Match(from) && g.To.Match(to) && g.Kind.Has(kind) && (g.text == nil || g.text.MatchString(text)) {
+			return fmt.Sprintf("gate %d of substrat.toml", i+1)
+		}
+	}
+	return ""
+}
+
+// BudgetsFor lists the budgets of an agent that is created.
+func (c *Config) BudgetsFor(path, role string) []substrat.Budget {
+	var out []substrat.Budget
+	for _, b := range c.Budgets {
+		if b.Agent.Match(path) && b.Role.Has(role) {
+			out = append(out, b.Budget())
+		}
+	}
+	return out
+}
+
+// Budget gives a budget its general form.
+func (b Budget) Budget() substrat.Budget {
+	return substrat.Budget{
+		Scope: b.Scope, Period: b.Period, Turns: b.Turns, WallSeconds: int64(b.Wall) / 1e9, Tokens: b.Tokens, CostMicros: int64(b.CostUSD*1e6 + 0.5),
+	}
+}
+
+// NamedServer is an MCP server with its name and its environment filled in.
+type NamedServer struct {
+	Name string
+	Server
+}
+
+// ServersFor lists the MCP servers of an agent, by name.
+func (c *Config) ServersFor(path, role string, getenv func(string) string) []NamedServer {
+	var out []NamedServer
+	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
+		s := c.Servers[name]
+		if !s.Roles.Has(role) || len(s.Agents) > 0 && !slices.ContainsFunc(s.Agents, func(p Path) bool { return p.Match(path) }) {
+			continue
+		}
+		env := map[string]string{}
+		for k, v := range s.Env {
+			if from, ok := strings.CutPrefix(v, "$"); ok {
+				v = getenv(from)
+			}
+			env[k] = v
+		}
+		s.Env = env
+		out = append(out, NamedServer{name, s})
+	}
+	return out
+}
+
+// Model resolves an alias of a model. What is no alias is a model's name.
+func (c *Config) Model(name string) string {
+	if m := c.Models[name]; m != "" {
+		return m
+	}
+	return name
+}
+
+// Account names what the limits of a provider are counted on: the provider itself unless the file says otherwise.
+func (c *Config) Account(provider string) string {
+	if a := c.Providers[provider].Account; a != "" {
+		return a
+	}
+	return provider
+}
+
+// Cost is what usage costs in millionths of a dollar. It is not known without prices of input and output. Input tokens
+// that were read from, or written to, the provider's cache cost what input does where they have no price of their own.
+func (c *Config) Cost(provider string, u substrat.Usage) (micros int64, known bool) {
+	p := c.Providers[provider]
+	if p.InputUSD == nil || p.OutputUSD == nil {
+		return 0, false
+	}
+	price := func(own *float64) float64 {
+		if own != nil {
+			return *own
+		}
+		return *p.InputUSD
+	}
+	total := float64(u.InputTokens)**p.InputUSD + float64(u.OutputTokens)**p.OutputUSD +
+		float64(u.CacheReadTokens)*price(p.CacheReadUSD) + float64(u.CacheWriteTokens)*price(p.CacheWriteUSD)
+	return int64(total + 0.5), true
+}
