@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -198,4 +200,30 @@ func TestScriptedSlots(t *testing.T) {
 	t.Logf("restart and replay took %s", time.Since(began))
 	w.settle()
 	w.checkRecord()
+}
+
+// TestScriptedGo: the example in Go, suspended and killed between its turns.
+func TestScriptedGo(t *testing.T) {
+	needSandbox(t)
+	w := newWorld(t)
+	w.start()
+	program := filepath.Join(w.dir, "echo")
+	build := exec.Command("go", "build", "-o", program, "substrat.dev/substrat/examples/scripted/go/echo")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	a := w.create(substrat.NewAgent{Name: "echo", Provider: "scripted", Command: []string{program}})
+	for i, part := range []string{"suspend", "shim", "daemon", "end"} {
+		if got, want := w.ask("echo", part).Text, fmt.Sprintf("%d so far: %s", i+1, part); got != want {
+			t.Errorf("echo said %q, want %q", got, want)
+		}
+		switch part {
+		case "suspend":
+			_ = w.post("/v1/agents/echo/suspend", nil, nil)
+		case "end":
+		default:
+			w.strike(part, a.ID)
+		}
+	}
 }
