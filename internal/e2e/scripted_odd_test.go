@@ -1,15 +1,19 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"substrat.dev/substrat"
+	"substrat.dev/substrat/agentcli"
+	"substrat.dev/substrat/client"
 )
 
 // ask sends a message and gives the turn that handled it.
@@ -225,5 +229,48 @@ func TestScriptedGo(t *testing.T) {
 		default:
 			w.strike(part, a.ID)
 		}
+	}
+}
+
+// TestScriptedFollow: who follows a scripted agent sees text and calls once, although the daemon is killed in the middle.
+func TestScriptedFollow(t *testing.T) {
+	needSandbox(t)
+	w := newWorld(t)
+	w.start()
+	_, dir := w.scripted("held", "held.py")
+	h := holding{w, dir}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	seen := make(chan []string, 1)
+	go func() {
+		var out []string
+		for item, err := range client.New(filepath.Join(w.home, "daemon.sock")).Stream(ctx, "held", client.StreamPos{}) {
+			if err != nil || item.Ended != nil {
+				break
+			}
+			switch ev := item.Event; {
+			case ev == nil:
+			case ev.Type == agentcli.EventText:
+				out = append(out, "text "+ev.Text)
+			case ev.Tool != nil:
+				out = append(out, string(ev.Tool.Status)+" "+ev.Tool.Native)
+			}
+		}
+		seen <- out
+	}()
+	id := w.send("held", "first")
+	for _, place := range []string{"before", "after", "end"} {
+		h.at(place)
+		w.kill()
+		w.start()
+		h.pass(place)
+	}
+	w.wait(id)
+	want := []string{
+		"running now", "completed now", "running send_message", "completed send_message", "text said ", "running record", "completed record",
+		"running send_message", "failed send_message", "running send_message", "completed send_message", "text 1 turns",
+	}
+	if got := <-seen; !slices.Equal(got, want) {
+		t.Errorf("the stream shows %q, want %q", got, want)
 	}
 }

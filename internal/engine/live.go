@@ -208,7 +208,8 @@ func (l *liveRun) plan() (turn.Spec, string, error) {
 		return turn.Spec{}, "", err
 	}
 	spec.Limits.Wall, spec.Limits.Silence, spec.Limits.Alone = 0, 0, spec.Limits.Wall
-	data, err := json.Marshal([]any{spec.Argv, spec.Env, spec.Dir})
+	about := *l.a.request.Agent
+	data, err := json.Marshal([]any{spec.Argv, spec.Env, spec.Dir, about.Path, about.Role, about.Instructions, about.Model, about.Metadata})
 	if err != nil {
 		return turn.Spec{}, "", substrat.Errorf(substrat.CodeInternal, "cannot sum up a plan: %v", err)
 	}

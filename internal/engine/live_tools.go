@@ -43,14 +43,7 @@ func (t *liveTools) Call(ctx context.Context, c agentcli.Call) (agentcli.Call, e
 		c.Result = result
 	}
 	c.Value = nil
-	if err := log.Add(c); err != nil {
-		if substrat.CodeOf(err) == substrat.CodeLimit {
-			c.Result, c.Error = nil, toError(err)
-			return c, nil
-		}
-		return c, err
-	}
-	return c, nil
+	return c, log.Add(c)
 }
 
 // Answered implements agentcli.Tools.
@@ -60,9 +53,6 @@ func (t *liveTools) do(ctx context.Context, c agentcli.Call) (json.RawMessage, e
 	switch {
 	case t.l.stopped.Load():
 		return nil, substrat.Errorf(substrat.CodeCancelled, "the turn is being stopped").WithHint("end it")
-	case len(t.l.s.log.Turn(t.l.r.turn).Calls) >= callsMost:
-		return nil, substrat.Errorf(substrat.CodeLimit, "cannot make another call: the turn has made %d, which is the limit", callsMost).
-			WithHint("end the turn and go on in the next")
 	case c.Tool == toolNow:
 		now := time.Now().UTC()
 		return json.Marshal(map[string]any{"time": now.Format(time.RFC3339Nano), "unix_ms": now.UnixMilli()})
@@ -74,9 +64,6 @@ func (t *liveTools) do(ctx context.Context, c agentcli.Call) (json.RawMessage, e
 	caller := tool.Caller{Team: t.l.r.team, Agent: t.l.r.agent, Turn: t.l.r.turn, Token: t.l.a.token, Name: t.l.a.path}
 	return tool.Call(ctx, t.l.r.e, caller, t.l.r.turn+"/script/"+c.ID, c.Tool, c.Args)
 }
-
-// callsMost is how many calls a turn may make; one more is recorded as refused.
-const callsMost = 9_999
 
 func toError(err error) *substrat.Error {
 	var e *substrat.Error

@@ -20,7 +20,8 @@ import (
 	"substrat.dev/substrat/agentcli"
 )
 
-// Bounds of a record. A program that comes near them is to make checkpoints.
+// Bounds of a record. A program that comes near them is to make checkpoints. A turn begins only in the first half, so that it
+// has room to end in.
 const (
 	MaxBytes = 256 << 20
 	MaxCalls = 10_000
@@ -85,7 +86,11 @@ func Open(path string) (*Log, error) {
 		return nil, storage("open", err)
 	}
 	l := &Log{path: path, file: f}
-	if err := l.load(); err != nil {
+	err = l.load()
+	if err == nil && l.size == 0 {
+		err = syncDir(filepath.Dir(path))
+	}
+	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return l, nil
@@ -164,15 +169,15 @@ func scan(r io.ReaderAt, f func(e entry, end int64) error) error {
 	}
 }
 
-// append adds an entry, and makes it durable where durable is set.
-func (l *Log) append(e entry, durable bool) error {
+// append adds an entry that is to fit into a size, and makes it durable where durable is set.
+func (l *Log) append(e entry, most int64, durable bool) error {
 	data, err := json.Marshal(e)
 	if err != nil {
 		return storage("encode", err)
 	}
 	data = append(data, '\n')
-	if l.size+int64(len(data)) > MaxBytes {
-		return substrat.Errorf(substrat.CodeLimit, "cannot keep the record of the program: it is over %d MiB", MaxBytes>>20).
+	if l.size+int64(len(data)) > most {
+		return substrat.Errorf(substrat.CodeLimit, "cannot keep the record of the program: it is over %d MiB", most>>20).
 			WithHint("let the program end a turn with a checkpoint now and then")
 	}
 	_, err = l.file.WriteAt(data, l.size)

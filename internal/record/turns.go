@@ -2,12 +2,16 @@ package record
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/agentcli"
 )
+
+// endless is for what must not be refused: how a turn ended.
+const endless = math.MaxInt64
 
 // Turn gives the turn of an id with the calls it made, nil if it is not the last one.
 func (l *Log) Turn(id string) *agentcli.PastTurn {
@@ -31,11 +35,11 @@ func (l *Log) Mark() *Mark { return l.mark }
 // Begin adds a turn. One before it that did not end was given up.
 func (l *Log) Begin(t agentcli.PastTurn) error {
 	t.Calls = nil
-	return l.append(entry{Turn: &t}, true)
+	return l.append(entry{Turn: &t}, MaxBytes/2, true)
 }
 
 // Note says how far the daemon got. It is not synced.
-func (l *Log) Note(m Mark) error { return l.append(entry{Mark: &m}, false) }
+func (l *Log) Note(m Mark) error { return l.append(entry{Mark: &m}, endless, false) }
 
 // Call finds a call of the open turn, nil if it was not made.
 func (l *Log) Call(id string) *agentcli.Call {
@@ -61,7 +65,7 @@ func (l *Log) Add(c agentcli.Call) error {
 		return substrat.Errorf(substrat.CodeLimit, "cannot make another call: the turn has made %d, which is the limit", MaxCalls).
 			WithHint("end the turn and go on in the next")
 	}
-	return l.append(entry{Call: &c}, true)
+	return l.append(entry{Call: &c}, MaxBytes, true)
 }
 
 // Finish ends the open turn. A checkpoint takes the place of everything before.
@@ -71,7 +75,7 @@ func (l *Log) Finish(e End) error {
 	}
 	state := e.Result.Checkpoint
 	if !e.Own || e.Outcome != substrat.Completed || len(state) == 0 {
-		return l.append(entry{End: &e}, true)
+		return l.append(entry{End: &e}, endless, true)
 	}
 	return l.replace(entry{State: state, Settled: l.turn.ID, Last: &e})
 }
@@ -83,7 +87,7 @@ func (l *Log) replace(e entry) error {
 		return storage("begin anew", err)
 	}
 	anew := &Log{path: l.path, file: tmp}
-	err = anew.append(e, true)
+	err = anew.append(e, MaxBytes/4, true)
 	if err == nil {
 		err = os.Rename(tmp.Name(), l.path)
 	}
@@ -101,9 +105,12 @@ func (l *Log) replace(e entry) error {
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
-		return err
+		return storage("sync the directory of", err)
 	}
-	return errors.Join(d.Sync(), d.Close())
+	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		return storage("sync the directory of", err)
+	}
+	return nil
 }
 
 // Checkpoint gives the state that stands for everything before the history, nil if there is none.
