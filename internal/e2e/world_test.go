@@ -77,8 +77,10 @@ func (w *world) close() {
 		}
 	}
 	for _, pid := range w.living() {
+		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		cmdline, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		_ = syscall.Kill(pid, syscall.SIGKILL)
-		w.t.Errorf("process %d was left behind", pid)
+		w.t.Errorf("process %d was left behind: %s %s", pid, stat, bytes.ReplaceAll(cmdline, []byte{0}, []byte(" ")))
 	}
 	_ = w.log.Close()
 	if w.t.Failed() {

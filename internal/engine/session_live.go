@@ -96,8 +96,8 @@ func (e *Engine) takeSession(ctx context.Context, team, agent string) (*session,
 // giveSession takes a session back from a runner. One whose process lives rests; without a process there is none. When the
 // daemon stops, the process is left to its shim, for the turn that is still open.
 func (e *Engine) giveSession(ctx context.Context, s *session) {
-	if s.t == nil || !s.t.Alive() || ctx.Err() != nil {
-		e.forgetSession(s)
+	if alive := s.t != nil && s.t.Alive(); !alive || ctx.Err() != nil {
+		e.forgetSession(s, ctx.Err() != nil && (alive || s.t == nil))
 		return
 	}
 	restCtx, wake := context.WithCancelCause(ctx)
@@ -109,14 +109,14 @@ func (e *Engine) giveSession(ctx context.Context, s *session) {
 	e.wg.Go(func() { e.rest(restCtx, s) })
 }
 
-// forgetSession closes what a session holds and makes room for another. A process that lives is left to its shim.
-func (e *Engine) forgetSession(s *session) {
-	if s.t == nil || !s.t.Alive() {
-		e.endProcess(s)
-		if err := os.RemoveAll(s.dir); err != nil {
-			e.cfg.Log.Warn("cannot remove the directory of a live process", "agent", s.agent, "error", err)
-		}
-	} else {
+// forgetSession closes what a session holds and makes room for another. With leave, what lives is left to its shim and the
+// next daemon; else nothing lives afterwards, whoever started it.
+func (e *Engine) forgetSession(s *session, leave bool) {
+	// A directory with a process that could not be ended stays: it is what the next daemon finds it by.
+	if !leave && e.endProcess(s) {
+		_ = os.RemoveAll(s.dir)
+	}
+	if s.t != nil {
 		_ = s.t.Close()
 		s.t = nil
 	}
@@ -153,23 +153,40 @@ func (e *Engine) rest(ctx context.Context, s *session) {
 	}
 	s.holder = ending
 	e.liveMu.Unlock()
-	e.endProcess(s)
-	e.forgetSession(s)
+	e.forgetSession(s, false)
 }
 
 // endTime bounds how long the end of a resting process may take.
 const endTime = 15 * time.Second
 
-// endProcess ends a session's process, politely at first, and clears up after it. It is no business of any turn's, so
-// it does not end with the daemon's context.
-func (e *Engine) endProcess(s *session) {
-	if s.t == nil {
-		return
-	}
+// endProcess ends a session's process, politely at first, and clears up after it; where the session has none in hand, what a
+// dead daemon may have left. It is no business of any turn's, so it does not end with the daemon's context. It reports
+// whether nothing is left.
+func (e *Engine) endProcess(s *session) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), endTime)
 	defer cancel()
-	err := s.t.End(ctx)
-	if err == nil {
+	err := e.endRun(ctx, s)
+	if err != nil {
+		e.cfg.Log.Error("cannot end a live process", "agent", s.agent, "error", err)
+		return false
+	}
+	e.releaseDirs(s.dir)
+	_ = os.Remove(filepath.Join(s.dir, madeFile))
+	return true
+}
+
+func (e *Engine) endRun(ctx context.Context, s *session) (err error) {
+	if s.t == nil {
+		s.t, err = turn.Attach(ctx, filepath.Join(s.dir, "run"))
+		if err != nil {
+			s.t = nil
+			if substrat.CodeOf(err) == substrat.CodeNotFound {
+				return nil
+			}
+			return err
+		}
+	}
+	if err = s.t.End(ctx); err == nil {
 		var exit turn.Exit
 		exit, err = s.t.Wait(ctx)
 		if err == nil && exit.Reason == turn.ShimLost {
@@ -178,14 +195,10 @@ func (e *Engine) endProcess(s *session) {
 	}
 	_ = s.t.Close()
 	s.t = nil
-	if err == nil {
-		err = e.clearLive(ctx, s.agent)
-		e.releaseDirs(s.dir)
-		_ = os.Remove(filepath.Join(s.dir, madeFile))
-	}
 	if err != nil {
-		e.cfg.Log.Error("cannot end a live process", "agent", s.agent, "error", err)
+		return err
 	}
+	return e.clearLive(ctx, s.agent)
 }
 
 // clearLive removes what an ended process leaves, but for what it said on standard error, which is kept for people.
@@ -315,6 +328,6 @@ func (e *Engine) findLive(ctx context.Context) {
 		e.liveMu.Lock()
 		e.sessions[agent] = s
 		e.liveMu.Unlock()
-		e.wg.Go(func() { e.endProcess(s); e.forgetSession(s) })
+		e.wg.Go(func() { e.forgetSession(s, false) })
 	}
 }
