@@ -19,7 +19,14 @@ import (
 // scripted makes an agent of a program of testdata, in a workspace that holds it and the helper library.
 func (w *world) scripted(name, program string) (substrat.Agent, string) {
 	w.t.Helper()
-	dir := filepath.Join(w.dir, "work-"+name)
+	command, dir := w.programFiles(name, program)
+	return w.create(substrat.NewAgent{Name: name, Provider: "scripted", Dir: dir, Command: command}), dir
+}
+
+// programFiles puts a program into a workspace, and tells how to run it.
+func (w *world) programFiles(name, program string) (command []string, dir string) {
+	w.t.Helper()
+	dir = filepath.Join(w.dir, "work-"+name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		w.t.Fatal(err)
 	}
@@ -32,8 +39,7 @@ func (w *world) scripted(name, program string) (substrat.Agent, string) {
 			w.t.Fatal(err)
 		}
 	}
-	command := []string{"python3", filepath.Join(dir, program)}
-	return w.create(substrat.NewAgent{Name: name, Provider: "scripted", Dir: dir, Command: command}), dir
+	return []string{"python3", filepath.Join(dir, program)}, dir
 }
 
 // liveStatus reads who runs for an agent's live process.
