@@ -86,7 +86,8 @@ type Agent struct {
 	// Workspace is the reference of the named workspace it lives in, as its owner would write it; empty for a plain directory.
 	Workspace string `json:"workspace,omitempty"`
 	// Command is what a scripted agent runs.
-	Command []string `json:"command,omitempty"`
+	Command []string    `json:"command,omitempty"`
+	Limits  *TurnLimits `json:"limits,omitempty"`
 	// Budgets are its own; Spent is what it used, SpentBelow with everything under it.
 	Budgets    []Budget `json:"budgets,omitempty"`
 	Spent      *Spent   `json:"spent,omitempty"`

@@ -23,6 +23,11 @@ func TestScripts(t *testing.T) {
 			}
 			env.Setenv("SUBSTRAT_HOME", filepath.Join(home, "h"))
 			env.Setenv("PATH", filepath.Join(home, "bin")+":"+os.Getenv("PATH"))
+			examples, err := filepath.Abs("../../examples")
+			if err != nil {
+				return err
+			}
+			env.Setenv("EXAMPLES", examples)
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
 			env.Defer(func() {
 				stop := exec.Command(bin, "daemon", "stop", "--cancel")

@@ -33,8 +33,77 @@ func (e *Engine) PlaceWorkspace(ctx context.Context, c tool.Caller, worktree boo
 	if err != nil {
 		return err
 	}
-	cmd.Tree, err = worktreeOf(at, "", path+"/"+cmd.Name)
+	if cmd.Tree, err = worktreeOf(at, "", path+"/"+cmd.Name); err != nil {
+		return err
+	}
+	cmd.Tree.Base, err = workspace.Base(ctx, at)
 	return err
+}
+
+// houseNew gives an agent that a person creates the workspace they named, or a worktree of its own.
+func (e *Engine) houseNew(ctx context.Context, n substrat.NewAgent, teamID string, c *team.Create) (err error) {
+	if n.Workspace != "" && n.Worktree {
+		return substrat.Errorf(substrat.CodeInvalid, "cannot create %q: it lives in a workspace or has a worktree of its own, not both", n.Name)
+	}
+	if n.Workspace != "" {
+		if c.Parent == "" {
+			return substrat.Errorf(substrat.CodeInvalid, "cannot create %q in a workspace: workspaces belong to teams, and it is the first of its own", n.Name).
+				WithHint("--dir names its directory; --worktree gives it a git worktree")
+		}
+		c.Workspace, err = e.workspaceID(ctx, teamID, c.Parent, n.Workspace)
+		return err
+	}
+	if !n.Worktree {
+		if n.Branch != "" {
+			return substrat.Errorf(substrat.CodeInvalid, "cannot create %q on a branch: only a worktree has one", n.Name).WithHint("--worktree")
+		}
+		return nil
+	}
+	dir, path := n.Dir, n.Name
+	if c.Parent != "" {
+		err = e.Look(ctx, teamID, func(s *team.State) error {
+			if s.Agents[c.Parent] == nil {
+				return substrat.Errorf(substrat.CodeTerminated, "the parent has ended")
+			}
+			path = s.Path(c.Parent) + "/" + n.Name
+			if dir == "" {
+				dir = s.Living(c.Parent).Dir()
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if dir == "" {
+		return substrat.Errorf(substrat.CodeInvalid, "cannot create %q with a worktree: of which repository?", n.Name).WithHint("--dir names a directory in it")
+	}
+	tree, err := worktreeOf(dir, n.Branch, path)
+	if err != nil {
+		return err
+	}
+	if tree.Base, err = workspace.Base(ctx, dir); err != nil {
+		return err
+	}
+	id := e.NewID()
+	c.Own = &team.CreateWorkspace{ID: id, Name: treeName(path), Dir: e.workspaceDir(id), Made: true, Tree: tree}
+	return nil
+}
+
+// treeName is what the worktree of an agent is called among the user's workspaces.
+func treeName(path string) string {
+	name := strings.ReplaceAll(path, "/", ".")
+	return strings.Trim(name[max(0, len(name)-63):], ".-_")
+}
+
+// workspaceID finds the workspace that a person means: by its id, or as an agent would write it after that agent's path.
+// A bare reference is the parent's own.
+func (e *Engine) workspaceID(ctx context.Context, teamID, parent, ref string) (id string, err error) {
+	err = e.Look(ctx, teamID, func(s *team.State) error {
+		id, err = s.FindWorkspace(parent, ref)
+		return err
+	})
+	return id, err
 }
 
 // worktreeOf plans a worktree of the repository that a directory is in.

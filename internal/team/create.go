@@ -107,6 +107,11 @@ func (d *decision) house(c Create, a *Agent) error {
 		return substrat.Errorf(substrat.CodeInvalid, "cannot create %q: a workspace of its own is for a person to give, and instead of another", c.Name)
 	case c.Own != nil:
 		own := *c.Own
+		if left := d.ownWorkspace("", own.Name); left != nil && d.abandoned(left, own.Tree) {
+			// The worktree of an agent that has ended is taken up again, with what was left in it.
+			a.Workspace, a.Dir, a.Subdir = left.ID, left.Dir, ""
+			return nil
+		}
 		if err := d.checkWorkspace(own, ""); err != nil {
 			return err
 		}
@@ -125,6 +130,19 @@ func (d *decision) house(c Create, a *Agent) error {
 		a.Dir = filepath.Join(root.Dir, sub, c.Subdir)
 	}
 	return nil
+}
+
+// abandoned reports whether a workspace is the same worktree, and nobody lives in it.
+func (d *decision) abandoned(w *Workspace, t *Tree) bool {
+	if w.Tree == nil || t == nil || w.Tree.Repo != t.Repo || w.Tree.Branch != t.Branch {
+		return false
+	}
+	for _, a := range d.Agents {
+		if a.Workspace == w.ID {
+			return false
+		}
+	}
+	return true
 }
 
 // checkCreate checks what is given, whoever the parent is.

@@ -151,3 +151,25 @@ func (s *State) VisibleWorkspaces(agent string) []Reference {
 	}
 	return out
 }
+
+// FindWorkspace finds a workspace by its id, as an agent would write it (for the agent with the given id), or so written
+// after an agent's path: lead/coder/src, lead/../src.
+func (s *State) FindWorkspace(agent, ref string) (string, error) {
+	if s.Workspaces[ref] != nil {
+		return ref, nil
+	}
+	if a := s.Agents[agent]; a != nil {
+		if w, _, err := s.resolveWorkspace(a, ref); err == nil {
+			return w.ID, nil
+		}
+	}
+	// The longest path of an agent that the reference begins with leaves NAME, CHILD/NAME or ../NAME.
+	for i := strings.LastIndexByte(ref, '/'); i > 0; i = strings.LastIndexByte(ref[:i], '/') {
+		if a := s.ByPath(ref[:i]); a != nil {
+			if w, _, err := s.resolveWorkspace(a, ref[i+1:]); err == nil {
+				return w.ID, nil
+			}
+		}
+	}
+	return "", substrat.Errorf(substrat.CodeNotFound, "no workspace %.80q", ref).WithHint("substrat workspace ls shows what there is")
+}

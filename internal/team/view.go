@@ -16,7 +16,7 @@ func (s *State) View(id string) substrat.Agent {
 		ID: a.ID, Name: a.Name, Path: s.Path(id), State: s.stateOf(a), Provider: a.Provider, Role: a.Role,
 		Parent: s.Path(a.Parent), Team: s.Team, Pending: len(a.Queue), Turns: a.Turns, Sandbox: a.Sandbox, Network: a.Network,
 		Model: a.Model, Dir: a.Dir, Session: a.Session, LastError: a.LastError, Metadata: a.Metadata,
-		Instructions: a.Instructions, CreatedAt: a.CreatedAt, Gated: a.Gated, Permitted: a.Permitted, Command: a.Command,
+		Instructions: a.Instructions, CreatedAt: a.CreatedAt, Gated: a.Gated, Permitted: a.Permitted, Command: a.Command, Limits: a.Limits,
 	}
 	if w := s.Workspaces[a.Workspace]; w != nil {
 		v.Workspace, v.Dir = w.Name, s.Living(id).Dir()
