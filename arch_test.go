@@ -48,7 +48,7 @@ var allowed = map[string]struct {
 	"internal/api":                       {[]string{"", "agentcli", "internal/engine"}, "routes translate; the engine answers"},
 	"internal/daemon":                    {[]string{"", "agentcli", "agentcli/cursor", "agentcli/scripted", "internal/api", "internal/config", "internal/engine", "internal/journal/sqlite", "internal/sandbox", "internal/sock", "internal/team", "internal/tool"}, "composition"},
 	"internal/demo":                      {[]string{"", "client"}, "a user of the daemon like any other"},
-	"internal/cli":                       {[]string{"", "agentcli", "client", "internal/daemon", "internal/demo", "internal/relay", "internal/sock", "internal/teamfile"}, "the command line uses the client; only daemon, mcp, doctor and demo reach further"},
+	"internal/cli":                       {[]string{"", "agentcli", "client", "internal/daemon", "internal/demo", "internal/relay", "internal/sock", "internal/teamfile", "internal/tool"}, "the command line uses the client; only daemon, mcp, doctor and demo reach further"},
 	"internal/bench":                     {[]string{"*"}, "a program that measures the parts"},
 	"internal/bench/agent":               {nil, "the program that is run must weigh nothing"},
 	"internal/e2e":                       {[]string{"*"}, "tests of the whole"},

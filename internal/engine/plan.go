@@ -186,6 +186,8 @@ func (r *runner) environment(a *attempt, cmd agentcli.Command) []string {
 	p := r.place(a)
 	env := map[string]string{
 		"PATH": p.bin + ":" + searchPath(), "HOME": p.home, "TMPDIR": p.tmp, "LANG": "C.UTF-8", "TERM": "dumb", "SHELL": "/bin/sh",
+		// For "substrat tool" in a shell of the agent's.
+		"SUBSTRAT_SOCKET": filepath.Join(p.sock, "agent.sock"), "SUBSTRAT_TOKEN_FILE": filepath.Join(p.sock, tokenFile),
 		"USER": "agent", "LOGNAME": "agent", "NO_COLOR": "1", "GIT_TERMINAL_PROMPT": "0",
 	}
 	if raceOptions != "" {

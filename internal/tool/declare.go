@@ -27,6 +27,7 @@ type Tool struct {
 // must not pay for it.
 type compiled struct {
 	prose  string
+	notes  string
 	schema *jsonschema.Schema
 	call   func(ctx context.Context, c *call, args json.RawMessage) (any, error)
 }
@@ -63,6 +64,9 @@ var All = []Tool{
 // Prose tells an agent what the tool does and when to use it.
 func (t *Tool) Prose() string { return t.compiled().prose }
 
+// Notes tell people what it answers and what it refuses. They are not sent to agents.
+func (t *Tool) Notes() string { return t.compiled().notes }
+
 // Schema is the JSON schema of the arguments: an object that takes nothing it does not name.
 func (t *Tool) Schema() *jsonschema.Schema { return t.compiled().schema }
 
@@ -73,7 +77,7 @@ type shaped interface{ shape(*jsonschema.Schema) }
 // every test of the package makes.
 func declare[In any](name string, f func(ctx context.Context, c *call, in In) (any, error)) Tool {
 	return Tool{Name: name, compiled: sync.OnceValue(func() *compiled {
-		text, err := prose.ReadFile(name + ".md")
+		page, err := prose.ReadFile(name + ".md")
 		if err != nil {
 			panic(err)
 		}
@@ -88,7 +92,8 @@ func declare[In any](name string, f func(ctx context.Context, c *call, in In) (a
 		if err != nil {
 			panic(err)
 		}
-		return &compiled{strings.TrimSpace(string(text)), schema, func(ctx context.Context, c *call, args json.RawMessage) (any, error) {
+		text, notes, _ := strings.Cut(string(page), "\n---\n")
+		return &compiled{strings.TrimSpace(text), strings.TrimSpace(notes), schema, func(ctx context.Context, c *call, args json.RawMessage) (any, error) {
 			in, err := parse[In](resolved, args)
 			if err != nil {
 				return nil, err
