@@ -114,16 +114,18 @@ func (w *world) checkRecord() {
 		var data struct {
 			Turn    string   `json:"turn"`
 			Handled []string `json:"handled"`
-			Message struct {
-				ID string `json:"id"`
-			} `json:"message"`
+			Message json.RawMessage
 		}
 		if err := json.Unmarshal(ev.Data, &data); err != nil {
 			w.t.Fatal(err)
 		}
 		switch ev.Type {
 		case "message.sent":
-			sent[data.Message.ID]++
+			var m substrat.Message
+			if err := json.Unmarshal(data.Message, &m); err != nil {
+				w.t.Fatal(err)
+			}
+			sent[m.ID]++
 		case "turn.started":
 			started[data.Turn]++
 		case "turn.ended":

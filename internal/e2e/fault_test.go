@@ -55,9 +55,6 @@ func TestFaultOutcomes(t *testing.T) {
 		{name: "F19 broken UTF-8", steps: []any{step{"fault": "bad_utf8"}, step{"text": "done"}}, outcome: substrat.Completed, text: "done"},
 		{name: "F19 noise", steps: []any{step{"fault": "noise"}, step{"text": "done"}}, outcome: substrat.Completed, text: "done"},
 		{name: "F10 crash", steps: []any{step{"fault": "crash"}}, outcome: substrat.FailedTurn, class: substrat.ClassCrashed},
-		{name: "F33 login", steps: []any{step{"fault": "auth"}}, outcome: substrat.FailedTurn, class: substrat.ClassAuth},
-		{name: "F33 quota", steps: []any{step{"fault": "quota"}}, outcome: substrat.FailedTurn, class: substrat.ClassQuota},
-		{name: "F33 network", steps: []any{step{"fault": "network"}}, outcome: substrat.FailedTurn, class: substrat.ClassNetwork},
 		{name: "bad model", steps: []any{step{"fault": "bad_model"}}, outcome: substrat.FailedTurn, class: substrat.ClassModel},
 		{name: "locked store", steps: []any{step{"fault": "locked_store"}}, outcome: substrat.FailedTurn, class: substrat.ClassLocked},
 	}
