@@ -96,3 +96,14 @@ func (c *Client) Resume(ctx context.Context, account string) (name string, teams
 	}](ctx, c, http.MethodPost, "/resume", nil, map[string]string{"account": account})
 	return out.Account, out.Teams, err
 }
+
+// Search finds messages and transcripts by their words, best first or newest first. Limit 0 means 50.
+func (c *Client) Search(ctx context.Context, text string, limit int, newest bool) ([]substrat.Hit, error) {
+	q := limitQuery(limit)
+	q.Set("q", text)
+	if newest {
+		q.Set("newest", "true")
+	}
+	out, err := call[struct{ Hits []substrat.Hit }](ctx, c, http.MethodGet, "/search", q, nil)
+	return out.Hits, err
+}

@@ -36,6 +36,7 @@ type Engine interface {
 	Events(ctx context.Context, after int64, limit int) ([]substrat.Event, error)
 	EventsChanged(after int64) <-chan struct{}
 	Stream(ctx context.Context, ref string, from engine.StreamPos, emit func(engine.StreamItem) error) error
+	Search(ctx context.Context, text string, limit int, newest bool) ([]substrat.Hit, error)
 	Queue(ctx context.Context, all bool) ([]substrat.Item, error)
 	Item(ctx context.Context, id string) (substrat.Item, error)
 	AnswerItem(ctx context.Context, id string, a substrat.Answer) (substrat.Item, error)

@@ -73,3 +73,7 @@ func (f *fake) CancelReminder(_ context.Context, ref, _ string) error {
 }
 
 func (f *fake) Resume(_ context.Context, ref string) (string, int, error) { return ref, 1, nil }
+
+func (f *fake) Search(context.Context, string, int, bool) ([]substrat.Hit, error) {
+	return []substrat.Hit{}, nil
+}

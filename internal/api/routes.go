@@ -54,6 +54,7 @@ var routes = []route{
 	{http.MethodGet, "/v1/agents/{ref}/mcp", control, "speak-as-agent", "Speak an agent's MCP tools as the operator; needs `Upgrade: mcp`", 101,
 		stream("The connection carries MCP messages, one a line.", (*server).speakAs)},
 
+	{http.MethodGet, "/v1/search", read, "search", "Search messages and transcripts", 200, handle((*server).search)},
 	{http.MethodGet, "/v1/queue", read, "list-queue", "List what needs a person, oldest first", 200, handle((*server).listQueue)},
 	{http.MethodGet, "/v1/queue/{id}", read, "get-item", "Show an item of the queue", 200, handle((*server).getItem)},
 	{http.MethodPost, "/v1/queue/{id}", write, "answer-item", "Answer an item of the queue", 200, handle((*server).answerItem)},

@@ -55,6 +55,7 @@ type Engine struct {
 	etc string
 	// meters bound the agents' calls of tools.
 	meters   *meters
+	indexer  indexer
 	requests chan *request
 	kicks    chan struct{}
 
@@ -136,6 +137,11 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, e.launcher.Close()) }()
 	e.sweep(ctx)
 	e.findLive(ctx)
+	e.openIndex(ctx)
+	if e.indexer.x != nil {
+		defer func() { err = errors.Join(err, e.indexer.x.Close()) }()
+		e.wg.Go(func() { e.indexLoop(ctx) })
+	}
 	committed, reconciled := make(chan error, 1), make(chan struct{})
 	// The commit loop outlives the rest: runners that end during a drain still have outcomes to record.
 	loopCtx, stopLoop := context.WithCancel(context.WithoutCancel(ctx))
