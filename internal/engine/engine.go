@@ -54,10 +54,12 @@ type Engine struct {
 	// etc is what sandboxes show as /etc, empty if it could not be prepared.
 	etc string
 	// meters bound the agents' calls of tools.
-	meters   *meters
-	indexer  indexer
-	requests chan *request
-	kicks    chan struct{}
+	meters  *meters
+	indexer indexer
+	// toolCounts are those of the configured MCP servers.
+	toolCounts toolCounts
+	requests   chan *request
+	kicks      chan struct{}
 
 	// mu guards what the commit loop owns. It is held for writing from the first decision of a batch until the batch is
 	// durable, so that nobody reads what might still be lost.

@@ -199,6 +199,9 @@ func (r *runner) process(ctx context.Context, a *attempt) (*turn.Turn, error) {
 	if _, err := os.Stat(dir); err == nil {
 		return turn.Attach(ctx, dir)
 	}
+	if err := r.addServers(ctx, a); err != nil {
+		return nil, err
+	}
 	if err := r.session(ctx, a); err != nil {
 		return nil, err
 	}

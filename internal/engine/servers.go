@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"substrat.dev/substrat"
+	"substrat.dev/substrat/agentcli"
+	"substrat.dev/substrat/internal/sandbox"
+	"substrat.dev/substrat/internal/tool"
+)
+
+// toolCounts remembers how many tools a server has, by its command. A new daemon counts anew.
+type toolCounts struct {
+	mu    sync.Mutex
+	known map[string]int
+}
+
+// countTime bounds how long a server may take to list its tools.
+const countTime = 20 * time.Second
+
+// tooMany is why a turn does not start: its agent would see more tools than its CLI takes.
+type tooMany struct{ error }
+
+func (t tooMany) Unwrap() error { return t.error }
+
+// FailureClass classes it.
+func (tooMany) FailureClass() substrat.FailureClass { return substrat.ClassTools }
+
+// addServers gives the turn the configured MCP servers beside our own, and refuses it if the tools of all of them are more
+// than the agent's CLI takes: a CLI drops what is over its limit, and nobody would know which.
+func (r *runner) addServers(ctx context.Context, a *attempt) error {
+	servers := r.e.cfg.Rules.Servers(a.path, a.agent.Role)
+	if len(servers) == 0 || !a.provider.Info().MCP {
+		return nil
+	}
+	sum, counts := len(tool.All), []string{fmt.Sprintf("substrat %d", len(tool.All))}
+	most := r.e.cfg.Rules.ToolCap(a.agent.Provider)
+	for _, s := range servers {
+		a.request.MCP = append(a.request.MCP, s.MCPServer)
+		if most <= 0 {
+			continue
+		}
+		n := s.Tools
+		if n <= 0 {
+			var err error
+			if n, err = r.countTools(ctx, a, s.MCPServer); err != nil {
+				return tooMany{substrat.Errorf(substrat.CodeInvalid, "cannot count the tools of the MCP server %s: %v", s.Name, err).
+					WithHint("say in substrat.toml how many it has: tools = N below [mcp.%s]", s.Name)}
+			}
+		}
+		sum += n
+		counts = append(counts, fmt.Sprintf("%s %d", s.Name, n))
+	}
+	if most > 0 && sum > most {
+		return tooMany{substrat.Errorf(substrat.CodeLimit, "%s would see %d tools, and %s takes %d: %s", a.path, sum, a.agent.Provider, most, strings.Join(counts, ", ")).
+			WithHint("give a server to fewer agents or roles in substrat.toml")}
+	}
+	return nil
+}
+
+// countTools asks a server for its tools, once: it runs where the agent's will, and sees no more than that.
+func (r *runner) countTools(ctx context.Context, a *attempt, s agentcli.MCPServer) (int, error) {
+	argv := append([]string{s.Command}, s.Args...)
+	key := strings.Join(argv, "\x00") + "\x00" + string(a.agent.Sandbox)
+	r.e.toolCounts.mu.Lock()
+	n, ok := r.e.toolCounts.known[key]
+	r.e.toolCounts.mu.Unlock()
+	if ok {
+		return n, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, countTime)
+	defer cancel()
+	dir := a.agent.Dir
+	if a.agent.Sandbox == substrat.Bubblewrap {
+		var err error
+		if argv, err = sandbox.Wrap(r.profile(a, agentcli.Command{}, nil), argv); err != nil {
+			return 0, err
+		}
+		dir = "/"
+	}
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir, cmd.WaitDelay = dir, time.Second
+	cmd.Env = r.environment(a, agentcli.Command{Env: s.Env})
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "substrat", Version: "1"}, nil).Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = session.Close() }()
+	for _, err := range session.Tools(ctx, nil) {
+		if err != nil {
+			return 0, err
+		}
+		n++
+	}
+	r.e.toolCounts.mu.Lock()
+	defer r.e.toolCounts.mu.Unlock()
+	if r.e.toolCounts.known == nil {
+		r.e.toolCounts.known = map[string]int{}
+	}
+	r.e.toolCounts.known[key] = n
+	return n, nil
+}
