@@ -44,3 +44,55 @@ type WorkspaceEnv struct {
 	// Dir is relative to the workspace.
 	Dir string `json:"dir,omitempty"`
 }
+
+// NewWorkspace is what a person gives to make a workspace.
+type NewWorkspace struct {
+	Name string `json:"name"`
+	// Agent is an agent of the team it is for. It owns the workspace if Own is set; otherwise the user does.
+	Agent string `json:"agent"`
+	Own   bool   `json:"own,omitempty"`
+	// Dir is a host directory to show. Without it the daemon makes one, or a worktree, or a view.
+	Dir string `json:"dir,omitempty"`
+	// Worktree makes it a git worktree of the repository that this directory is in, on Branch (default substrat/NAME),
+	// branched from Base (default what is checked out there).
+	Worktree string `json:"worktree,omitempty"`
+	Branch   string `json:"branch,omitempty"`
+	Base     string `json:"base,omitempty"`
+	// ViewOf shows a part of another workspace: Subdir of it.
+	ViewOf   string `json:"view_of,omitempty"`
+	Subdir   string `json:"subdir,omitempty"`
+	ReadOnly bool   `json:"read_only,omitempty"`
+	Network  bool   `json:"network,omitempty"`
+}
+
+// WorkspaceDiff is what was done in a git worktree.
+type WorkspaceDiff struct {
+	Branch string `json:"branch"`
+	Base   string `json:"base"`
+	// Ahead and Behind count commits against the base; Uncommitted are files that are in no commit.
+	Ahead       int      `json:"ahead"`
+	Behind      int      `json:"behind"`
+	Uncommitted []string `json:"uncommitted,omitempty"`
+	Files       []string `json:"files,omitempty"`
+	// Text is a unified diff, Cut whether there is more of it.
+	Text string `json:"text"`
+	Cut  bool   `json:"cut,omitempty"`
+}
+
+// WorkspaceMerge is what a merge did.
+type WorkspaceMerge struct {
+	Into        string   `json:"into"`
+	Commit      string   `json:"commit,omitempty"`
+	UpToDate    bool     `json:"up_to_date,omitempty"`
+	FastForward bool     `json:"fast_forward,omitempty"`
+	Files       []string `json:"files,omitempty"`
+}
+
+// NewLink shows a directory in a workspace: Dir of the workspace Source, or the host directory Host.
+type NewLink struct {
+	At       string `json:"at"`
+	Source   string `json:"source,omitempty"`
+	Dir      string `json:"dir,omitempty"`
+	Host     string `json:"host,omitempty"`
+	ReadOnly bool   `json:"read_only,omitempty"`
+}

@@ -37,6 +37,15 @@ type Engine interface {
 	EventsChanged(after int64) <-chan struct{}
 	Stream(ctx context.Context, ref string, from engine.StreamPos, emit func(engine.StreamItem) error) error
 	Search(ctx context.Context, text string, limit int, newest bool) ([]substrat.Hit, error)
+	Workspaces(ctx context.Context, ref string) ([]substrat.Workspace, error)
+	Workspace(ctx context.Context, ref string) (substrat.Workspace, error)
+	CreateWorkspace(ctx context.Context, n substrat.NewWorkspace) (substrat.Workspace, error)
+	DeleteWorkspace(ctx context.Context, ref string, force bool) (kept string, err error)
+	DiffWorkspace(ctx context.Context, ref string) (substrat.WorkspaceDiff, error)
+	MergeWorkspace(ctx context.Context, ref, into string) (substrat.WorkspaceMerge, error)
+	LinkWorkspace(ctx context.Context, ref string, n substrat.NewLink) (substrat.Workspace, error)
+	UnlinkWorkspace(ctx context.Context, ref, at string) (substrat.Workspace, error)
+	CaptureEnv(ctx context.Context, ref, script string) (substrat.Workspace, error)
 	Queue(ctx context.Context, all bool) ([]substrat.Item, error)
 	Item(ctx context.Context, id string) (substrat.Item, error)
 	AnswerItem(ctx context.Context, id string, a substrat.Answer) (substrat.Item, error)

@@ -77,3 +77,48 @@ func (f *fake) Resume(_ context.Context, ref string) (string, int, error) { retu
 func (f *fake) Search(context.Context, string, int, bool) ([]substrat.Hit, error) {
 	return []substrat.Hit{}, nil
 }
+
+// place is the one workspace of the fake.
+var place = substrat.Workspace{ID: "w", Name: "src", Owner: "lead"}
+
+func (f *fake) Workspaces(context.Context, string) ([]substrat.Workspace, error) {
+	return []substrat.Workspace{place}, nil
+}
+
+func (f *fake) Workspace(_ context.Context, ref string) (substrat.Workspace, error) {
+	if ref != "lead/src" {
+		return substrat.Workspace{}, substrat.Errorf(substrat.CodeNotFound, "no workspace")
+	}
+	return place, nil
+}
+
+func (f *fake) CreateWorkspace(_ context.Context, n substrat.NewWorkspace) (substrat.Workspace, error) {
+	return substrat.Workspace{Name: n.Name}, nil
+}
+
+func (f *fake) DeleteWorkspace(ctx context.Context, ref string, _ bool) (string, error) {
+	_, err := f.Workspace(ctx, ref)
+	return "kept", err
+}
+
+func (f *fake) DiffWorkspace(ctx context.Context, ref string) (substrat.WorkspaceDiff, error) {
+	_, err := f.Workspace(ctx, ref)
+	return substrat.WorkspaceDiff{}, err
+}
+
+func (f *fake) MergeWorkspace(ctx context.Context, ref, into string) (substrat.WorkspaceMerge, error) {
+	_, err := f.Workspace(ctx, ref)
+	return substrat.WorkspaceMerge{Into: into}, err
+}
+
+func (f *fake) LinkWorkspace(ctx context.Context, ref string, _ substrat.NewLink) (substrat.Workspace, error) {
+	return f.Workspace(ctx, ref)
+}
+
+func (f *fake) UnlinkWorkspace(ctx context.Context, ref, _ string) (substrat.Workspace, error) {
+	return f.Workspace(ctx, ref)
+}
+
+func (f *fake) CaptureEnv(ctx context.Context, ref, _ string) (substrat.Workspace, error) {
+	return f.Workspace(ctx, ref)
+}

@@ -54,6 +54,16 @@ var routes = []route{
 	{http.MethodGet, "/v1/agents/{ref}/mcp", control, "speak-as-agent", "Speak an agent's MCP tools as the operator; needs `Upgrade: mcp`", 101,
 		stream("The connection carries MCP messages, one a line.", (*server).speakAs)},
 
+	{http.MethodGet, "/v1/workspaces", read, "list-workspaces", "List workspaces", 200, handle((*server).listWorkspaces)},
+	{http.MethodPost, "/v1/workspaces", write, "create-workspace", "Make a workspace: a directory, a view, or a git worktree", 201, handle((*server).createWorkspace)},
+	{http.MethodGet, "/v1/workspaces/{ref}", read, "get-workspace", "Show a workspace", 200, handle((*server).getWorkspace)},
+	{http.MethodDelete, "/v1/workspaces/{ref}", write, "delete-workspace", "Delete a workspace; nothing uncommitted or unmerged goes without force", 200, handle((*server).deleteWorkspace)},
+	{http.MethodGet, "/v1/workspaces/{ref}/diff", read, "diff-workspace", "Tell what was done in a git worktree", 200, handle((*server).diffWorkspace)},
+	{http.MethodPost, "/v1/workspaces/{ref}/merge", write, "merge-workspace", "Merge a git worktree's branch", 200, handle((*server).mergeWorkspace)},
+	{http.MethodPost, "/v1/workspaces/{ref}/links", write, "link-workspace", "Show a directory in a workspace", 200, handle((*server).linkWorkspace)},
+	{http.MethodDelete, "/v1/workspaces/{ref}/links", write, "unlink-workspace", "Take a link away", 200, handle((*server).unlinkWorkspace)},
+	{http.MethodPut, "/v1/workspaces/{ref}/env", write, "capture-env", "Run a script in a workspace and keep the environment it leaves", 200, handle((*server).captureEnv)},
+
 	{http.MethodGet, "/v1/search", read, "search", "Search messages and transcripts", 200, handle((*server).search)},
 	{http.MethodGet, "/v1/queue", read, "list-queue", "List what needs a person, oldest first", 200, handle((*server).listQueue)},
 	{http.MethodGet, "/v1/queue/{id}", read, "get-item", "Show an item of the queue", 200, handle((*server).getItem)},

@@ -9,6 +9,7 @@ import (
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/internal/journal"
 	"substrat.dev/substrat/internal/team"
+	"substrat.dev/substrat/internal/workspace"
 )
 
 // batchMost bounds how many commands share one transaction, and so the latency of the last of them.
@@ -121,6 +122,8 @@ type writing struct {
 	at      time.Time
 	batches []journal.Batch
 	byTeam  map[string]int
+	// deleted are places to clear up once it is durable that they are deleted.
+	deleted []workspace.Place
 }
 
 // decide runs one command against the state as the transaction will leave it.
@@ -184,6 +187,7 @@ func (w *writing) fold(s *team.State, entries []team.Entry) error {
 	}
 	b := &w.batches[i]
 	for _, entry := range entries {
+		w.noteDeleted(s, entry)
 		ev, err := entry.Event(s.Team, s.Seq+1)
 		if err != nil {
 			return err
@@ -198,6 +202,23 @@ func (w *writing) fold(s *team.State, entries []team.Entry) error {
 	}
 	w.e.teams[s.Team] = s
 	return nil
+}
+
+// noteDeleted remembers the files of workspaces that an agent deletes. A person's are removed by who deletes them.
+func (w *writing) noteDeleted(s *team.State, entry team.Entry) {
+	x, ok := entry.Fact.(*team.WorkspaceDeleted)
+	if !ok || entry.Actor == substrat.User {
+		return
+	}
+	for _, id := range x.IDs {
+		if ws := s.Workspaces[id]; ws != nil && ws.Made && ws.ViewOf == "" {
+			p := workspace.Place{Dir: ws.Dir}
+			if ws.Tree != nil {
+				p.Tree = &workspace.Tree{Repo: ws.Tree.Repo, Branch: ws.Tree.Branch, Base: ws.Tree.Base}
+			}
+			w.deleted = append(w.deleted, p)
+		}
+	}
 }
 
 func (w *writing) append(ctx context.Context) error {
@@ -230,6 +251,7 @@ func (e *Engine) publish(w *writing) {
 	}
 	close(e.changed)
 	e.changed = make(chan struct{})
+	e.clearDeleted(w.deleted)
 }
 
 // docs makes the journal's records of what left the hot state.

@@ -34,6 +34,9 @@ func (r *runner) placeFiles(a *attempt, files []agentcli.File) ([]sandbox.Bind, 
 		return nil, wrapIO("open the agent's home", err)
 	}
 	defer home.Close()
+	if a.agent.Sandbox == substrat.Bubblewrap {
+		files = append(files[:len(files):len(files)], gitIgnore(files))
+	}
 	var dirs []string
 	for _, f := range files {
 		if !filepath.IsLocal(f.Path) {
@@ -50,6 +53,18 @@ func (r *runner) placeFiles(a *attempt, files []agentcli.File) ([]sandbox.Bind, 
 		}
 	}
 	return r.buildConfig(a, dirs, files)
+}
+
+// gitIgnore keeps git from taking the generated configuration, which it sees in the workspace, for the agent's work. It is
+// where git looks for what a user ignores everywhere.
+func gitIgnore(files []agentcli.File) agentcli.File {
+	var b strings.Builder
+	for _, f := range files {
+		if f.Root == agentcli.InWorkspaceConfig {
+			b.WriteString("/" + f.Path + "\n")
+		}
+	}
+	return agentcli.File{Root: agentcli.InHome, Path: ".config/git/ignore", Data: []byte(b.String())}
 }
 
 // writeIn sees to it that a file below a root holds what it should. What is there already is not written again.
