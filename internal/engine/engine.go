@@ -56,6 +56,8 @@ type Engine struct {
 	// meters bound the agents' calls of tools.
 	meters  *meters
 	indexer indexer
+	// overlaps are the files that several agents change.
+	overlaps overlaps
 	// toolCounts are those of the configured MCP servers.
 	toolCounts toolCounts
 	requests   chan *request

@@ -79,7 +79,7 @@ func (r *runner) abandon() { r.endOnce.Do(func() { close(r.abandoned) }) }
 // and the next daemon's runner takes over.
 func (r *runner) run(ctx context.Context) {
 	log := r.e.cfg.Log.With("turn", r.turn, "agent", r.agent)
-	v, err := r.drive(ctx)
+	a, v, err := r.drive(ctx)
 	if ctx.Err() != nil {
 		return
 	}
@@ -94,6 +94,7 @@ func (r *runner) run(ctx context.Context) {
 		return
 	}
 	tidy(r.dir)
+	r.e.watchOverlap(ctx, r, a, v.result.Files)
 	log.Info("turn ended", "outcome", v.outcome, "class", v.class)
 }
 
@@ -114,25 +115,26 @@ func classOf(err error) substrat.FailureClass {
 }
 
 // drive takes the turn to its end.
-func (r *runner) drive(ctx context.Context) (verdict, error) {
-	a, err := r.prepare(ctx)
-	if err != nil {
-		return verdict{}, err
+func (r *runner) drive(ctx context.Context) (a *attempt, v verdict, err error) {
+	if a, err = r.prepare(ctx); err != nil {
+		return nil, v, err
 	}
 	if p, ok := a.provider.(agentcli.LiveProvider); ok {
-		return r.driveLive(ctx, a, p)
+		v, err = r.driveLive(ctx, a, p)
+		return a, v, err
 	}
 	release, err := r.listen(a)
 	if err != nil {
-		return verdict{}, err
+		return a, v, err
 	}
 	defer release()
 	t, err := r.process(ctx, a)
 	if err != nil {
-		return verdict{}, err
+		return a, v, err
 	}
 	defer t.Close()
-	return r.follow(ctx, a, t)
+	v, err = r.follow(ctx, a, t)
+	return a, v, err
 }
 
 // prepare reads what the turn is about from the state.
