@@ -2,7 +2,7 @@
 # Run the test suite under the race detector and close with its counts. Arguments go to go test.
 set -eu
 cd "$(dirname "$0")/.."
-sh scripts/setup.sh bwrap git || echo "test: without bubblewrap the tests of the sandbox are skipped and counted"
+sh scripts/setup.sh bwrap git tmux python3 || echo "test: without bubblewrap the tests of the sandbox are skipped and counted"
 race=-race
 if ! sh scripts/setup.sh cc; then
     race=
