@@ -136,10 +136,10 @@ func (Expire) decide(d *decision) (any, error) {
 	}
 	for _, m := range d.inOrder(due) {
 		detail := "no reply within " + m.Deadline.Sub(m.CreatedAt).String()
+		d.add(&MessageExpired{ID: m.ID, Detail: detail})
 		if from := d.Agents[m.FromID]; from != nil {
 			d.notice(from, derive(m.ID, "expired"), m.ID, fmt.Sprintf("No reply from %s to message %s: %s.", lastName(m.To), m.ID, detail), m.Hops+1)
 		}
-		d.add(&MessageExpired{ID: m.ID, Detail: detail})
 	}
 	d.expireItems()
 	d.remindDue()

@@ -88,6 +88,8 @@ func (f *folding) answer(reply *Message) {
 	case reply.Kind == substrat.KindReply:
 		m.AnsweredBy = reply.ID
 		f.finish(m.ID, substrat.Answered, "")
+	case m.State == substrat.Handled: // its turn is over, and its reply was held back
+		f.finish(m.ID, substrat.Handled, "no reply was delivered")
 	default:
 		f.settle(m, false)
 	}

@@ -25,12 +25,18 @@ type machine struct {
 	log []substrat.Event
 	// sent counts messages that were ever sent, final those that left, by id; ended counts outcomes by turn.
 	sent, final, ended map[string]int
+	// fired counts what subscribers were told, wanted what they should have been, by subscription.
+	fired, wanted map[string]int
+	// turns counts the turns each agent began, ever; items those that are open or were closed.
+	turns map[string]int
+	items map[string]int
 }
 
 func newMachine(t *rapid.T) *machine {
 	m := &machine{
 		s: New("root"), now: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC), limits: DefaultLimits(),
-		sent: map[string]int{}, final: map[string]int{}, ended: map[string]int{},
+		sent: map[string]int{}, final: map[string]int{}, ended: map[string]int{}, fired: map[string]int{}, wanted: map[string]int{},
+		turns: map[string]int{}, items: map[string]int{},
 	}
 	m.limits.Attempts, m.limits.Interrupts, m.limits.Hops, m.limits.Depth, m.limits.Descendants = 2, 3, 12, 4, 8
 	m.do(t, Actor{}, "", Create{ID: "root", Name: "root", Provider: "sim", Dir: "/w", Sandbox: substrat.Bubblewrap})
@@ -48,7 +54,7 @@ func (m *machine) do(t *rapid.T, a Actor, key string, c Command) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries, answer, err := Decide(m.s, Meta{At: m.now, Actor: a, Key: key, Limits: m.limits}, c)
+	entries, answer, err := Decide(m.s, m.meta(a, key), c)
 	if after, _ := m.s.Encode(); string(after) != string(before) {
 		t.Fatalf("Decide(%T) changed the state", c)
 	}
@@ -61,8 +67,9 @@ func (m *machine) do(t *rapid.T, a Actor, key string, c Command) error {
 	for _, e := range entries {
 		m.apply(t, e)
 	}
+	m.settle(t)
 	if key != "" && len(entries) > 0 && m.s.Agents[a.Agent] != nil && m.s.Agents[a.Agent].Turn != nil {
-		again, same, err := Decide(m.s, Meta{At: m.now, Actor: a, Key: key, Limits: m.limits}, c)
+		again, same, err := Decide(m.s, m.meta(a, key), c)
 		if err != nil || len(again) > 0 || string(same) != string(answer) {
 			t.Fatalf("a repeated %T gave %d entries, %s, %v; want none, %s", c, len(again), same, err, answer)
 		}
@@ -80,9 +87,7 @@ func (m *machine) apply(t *rapid.T, e Entry) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f, ok := e.Fact.(*MessageSent); ok {
-		m.sent[f.Message.ID]++
-	}
+	m.count(e.Fact)
 	for _, r := range retired {
 		switch {
 		case r.Message != nil:
@@ -92,6 +97,10 @@ func (m *machine) apply(t *rapid.T, e Entry) {
 			}
 		case r.Turn != nil:
 			m.ended[r.Turn.ID]++
+		case r.Item != nil:
+			if m.items[r.Item.ID]--; m.items[r.Item.ID] != 0 || r.Item.State == substrat.ItemOpen {
+				t.Fatalf("item %s left as %s", r.Item.ID, r.Item.State)
+			}
 		}
 	}
 }
@@ -123,6 +132,12 @@ func (m *machine) name(t *rapid.T) string {
 var outcomes = []substrat.Outcome{substrat.Completed, substrat.Completed, substrat.Completed, substrat.FailedTurn, substrat.Interrupted, substrat.Cancelled, substrat.TimedOut}
 
 func (m *machine) actions() map[string]func(*rapid.T) {
+	all := m.moreActions()
+	maps.Copy(all, m.firstActions())
+	return all
+}
+
+func (m *machine) firstActions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"create": func(t *rapid.T) {
 			_ = m.do(t, Actor{}, "", Create{ID: m.id("agent"), Parent: m.pick(t).ID, Name: m.name(t)})
@@ -199,8 +214,9 @@ func (m *machine) end(t *rapid.T, o substrat.Outcome) {
 	a, _ := m.caller(t)
 	x := End{Agent: a.Agent, Turn: a.Turn, Outcome: o, Text: "text"}
 	if o != substrat.Completed {
-		x.Class = rapid.SampledFrom([]substrat.FailureClass{substrat.ClassAgent, substrat.ClassSession}).Draw(t, "class")
+		x.Class = rapid.SampledFrom([]substrat.FailureClass{substrat.ClassAgent, substrat.ClassSession, substrat.ClassAuth, substrat.ClassQuota, substrat.ClassNetwork}).Draw(t, "class")
 	}
+	x.Account, x.Usage, x.CostMicros = "work", &substrat.Usage{InputTokens: 10, OutputTokens: 1}, 5
 	if err := m.do(t, Actor{}, "", x); err != nil {
 		t.Fatalf("an open turn could not end: %v", err)
 	}
@@ -218,6 +234,7 @@ func (m *machine) refold(t *rapid.T) *State {
 			t.Fatal(err)
 		}
 	}
+	s.Settled()
 	return s
 }
 
@@ -226,6 +243,7 @@ func (m *machine) check(t *rapid.T) {
 	m.checkSame(t, m.refold(t))
 	m.checkMessages(t)
 	m.checkAgents(t)
+	m.checkMore(t)
 	for id, n := range m.ended {
 		if n != 1 {
 			t.Fatalf("turn %s has %d outcomes", id, n)
@@ -278,9 +296,13 @@ func (m *machine) checkMessages(t *rapid.T) {
 			t.Fatalf("queued message %s is in %d queues", id, queued[id])
 		case x.State == substrat.Injected && (injected[id] != 1 || queued[id] != 0):
 			t.Fatalf("injected message %s is in %d turns and %d queues", id, injected[id], queued[id])
+		case x.State == substrat.Held:
+			if i := m.s.Items[x.Item]; queued[id] != 0 || i == nil || i.Message != id {
+				t.Fatalf("held message %s is in %d queues, and its item is %+v", id, queued[id], i)
+			}
 		case x.State == substrat.Handled && x.Kind != substrat.KindRequest:
 			t.Fatalf("handled %s %s has not left", x.Kind, id)
-		case x.State != substrat.Queued && x.State != substrat.Injected && x.State != substrat.Handled:
+		case x.State != substrat.Held && x.State != substrat.Queued && x.State != substrat.Injected && x.State != substrat.Handled:
 			t.Fatalf("message %s is hot and %s", id, x.State)
 		}
 	}
@@ -309,7 +331,7 @@ func (m *machine) checkAgents(t *rapid.T) {
 				t.Fatalf("%s waits for %s, which is no open request of it", id, w)
 			}
 		}
-		want := a.Turn == nil && len(a.Queue) > 0 && a.StartAfter == "" && !m.now.Before(a.RetryAt)
+		want := a.Turn == nil && len(a.Queue) > 0 && a.StartAfter == "" && !m.now.Before(a.RetryAt) && (!a.Gated || a.Permitted) && !m.overBudget(a)
 		if want && len(a.Awaits) > 0 {
 			want = slices.ContainsFunc(a.Queue, func(q string) bool { return m.s.Messages[q].wakes() })
 		}
@@ -349,6 +371,9 @@ func (m *machine) drain(t *rapid.T) {
 			if err := m.do(t, Actor{}, "", Start{Agent: ready[0].Agent, Turn: m.id("turn")}); err != nil {
 				t.Fatal(err)
 			}
+			continue
+		}
+		if m.unblock(t) {
 			continue
 		}
 		next := m.s.NextDue(m.now)
