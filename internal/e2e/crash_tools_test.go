@@ -24,7 +24,7 @@ func anyTool(r *rand.Rand, names []string, i int) step {
 			return call("spawn_agent", step{"name": fmt.Sprintf("kid%d", i), "instructions": "Be done. " + script(call("complete", step{"result": "done"}), step{"text": "x"})})
 		},
 		func() step { return call("set_agent_metadata", step{"name": fmt.Sprintf("kid%d", i-1), "key": "k", "value": fmt.Sprint(i)}) },
-		func() step { return call("subscribe", step{"name": name, "transition": "busy->idle", "once": i%2 == 0}) },
+		func() step { return call("subscribe", step{"name": name, "transition": []string{"busy->idle", "*->terminated"}[i%2], "once": i%2 == 0}) },
 		func() step { return call("remind_me", step{"reason": fmt.Sprintf("reminder %d", i), "after_s": 1}) },
 		func() step { return call("ask_user", step{"question": fmt.Sprintf("question %d", i), "options": []string{"yes", "no"}}) },
 		func() step { return call("create_workspace", step{"name": fmt.Sprintf("w%d", i)}) },

@@ -26,6 +26,9 @@ type story struct {
 	final  map[string]substrat.Message
 	turns  map[string]substrat.Turn
 	agents map[string]substrat.Agent
+	// items are those that were closed; keep is the rule that holds messages.
+	items map[string]substrat.Item
+	keep  Gatekeeper
 }
 
 var user = Actor{}
@@ -33,7 +36,7 @@ var user = Actor{}
 func tell(t *testing.T) *story {
 	st := &story{
 		t: t, s: New("lead"), now: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC), lim: DefaultLimits(),
-		final: map[string]substrat.Message{}, turns: map[string]substrat.Turn{}, agents: map[string]substrat.Agent{},
+		items: map[string]substrat.Item{}, final: map[string]substrat.Message{}, turns: map[string]substrat.Turn{}, agents: map[string]substrat.Agent{},
 	}
 	st.must(user, Create{ID: "lead", Name: "lead", Provider: "sim", Dir: "/w", Sandbox: substrat.Bubblewrap, Network: substrat.NetworkNone})
 	for _, n := range []string{"coder", "critic"} {
@@ -47,12 +50,23 @@ func operator(agent string) Actor { return Actor{Agent: agent, Operator: true} }
 // do decides a command and folds what comes of it.
 func (st *story) do(a Actor, key string, c Command) ([]Entry, string, error) {
 	st.t.Helper()
-	entries, answer, err := Decide(st.s, Meta{At: st.now, Actor: a, Key: key, Limits: st.lim}, c)
+	meta := Meta{At: st.now, Actor: a, Key: key, Limits: st.lim, Keep: st.keep}
+	entries, answer, err := Decide(st.s, meta, c)
 	if err != nil {
 		return nil, "", err
 	}
 	for _, e := range entries {
 		st.apply(e)
+	}
+	for st.s.Unsettled() {
+		follows, _, err := Decide(st.s, Meta{At: st.now, Limits: st.lim, Keep: st.keep}, Settle{})
+		if err != nil {
+			st.t.Fatal(err)
+		}
+		st.s.Settled()
+		for _, e := range follows {
+			st.apply(e)
+		}
 	}
 	if err := st.s.validate(); err != nil {
 		st.t.Fatalf("after %T: %v", c, err)
@@ -77,6 +91,8 @@ func (st *story) apply(e Entry) {
 			st.final[r.Message.ID] = *r.Message
 		case r.Turn != nil:
 			st.turns[r.Turn.ID] = *r.Turn
+		case r.Item != nil:
+			st.items[r.Item.ID] = *r.Item
 		default:
 			st.agents[r.Agent.ID] = *r.Agent
 		}
@@ -250,12 +266,13 @@ func refold(team string, journal []substrat.Event) (*State, error) {
 			return nil, err
 		}
 	}
+	s.Settled()
 	return s, nil
 }
 
 // diffStates compares two states, what is derived included. Empty lists are as good as none.
 func diffStates(a, b *State) string {
-	return cmp.Diff(a, b, cmp.AllowUnexported(State{}, index{}), cmpopts.EquateEmpty())
+	return cmp.Diff(a, b, cmp.AllowUnexported(State{}, index{}, sight{}, firing{}), cmpopts.EquateEmpty())
 }
 
 // decoded reads an answer.

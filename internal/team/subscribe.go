@@ -95,11 +95,13 @@ type firing struct {
 	once                     bool
 }
 
-// tellStates tells those who subscribed. The message's id is derived from the place in the journal.
+// tellStates tells those who subscribed. The message's id is derived from the place in the journal. Agents that watch each
+// other would wake each other for ever: at the end of a chain they are not told any more.
 func (d *decision) tellStates() {
 	for i, f := range d.firings {
-		d.add(&SubscriptionFired{Agent: f.subscriber, ID: f.subscription, Once: f.once})
-		if to := d.Agents[f.subscriber]; to != nil {
+		tooLong := f.hops > d.Limits.Hops
+		d.add(&SubscriptionFired{Agent: f.subscriber, ID: f.subscription, Once: f.once, Dropped: tooLong})
+		if to := d.Agents[f.subscriber]; to != nil && !tooLong {
 			d.send(Message{ToID: to.ID, Message: substrat.Message{
 				ID: derive(f.subscription, fmt.Sprint(d.Seq), fmt.Sprint(i)), Team: d.Team, From: substrat.System, To: d.Path(to.ID),
 				Kind: substrat.KindState, Text: fmt.Sprintf("[state] %s: %s -> %s", f.name, f.from, f.to), Hops: f.hops,
@@ -201,6 +203,8 @@ type SubscriptionFired struct {
 	Agent string `json:"agent"`
 	ID    string `json:"id"`
 	Once  bool   `json:"once,omitempty"`
+	// Dropped says that nothing was sent, because the chain of messages is too long.
+	Dropped bool `json:"dropped,omitempty"`
 }
 
 // Type implements Fact.
