@@ -23,19 +23,29 @@ func anyTool(r *rand.Rand, names []string, i int) step {
 		func() step {
 			return call("spawn_agent", step{"name": fmt.Sprintf("kid%d", i), "instructions": "Be done. " + script(call("complete", step{"result": "done"}), step{"text": "x"})})
 		},
-		func() step { return call("set_agent_metadata", step{"name": fmt.Sprintf("kid%d", i-1), "key": "k", "value": fmt.Sprint(i)}) },
-		func() step { return call("subscribe", step{"name": name, "transition": []string{"busy->idle", "*->terminated"}[i%2], "once": i%2 == 0}) },
+		func() step {
+			return call("set_agent_metadata", step{"name": fmt.Sprintf("kid%d", i-1), "key": "k", "value": fmt.Sprint(i)})
+		},
+		func() step {
+			return call("subscribe", step{"name": name, "transition": []string{"busy->idle", "*->terminated"}[i%2], "once": i%2 == 0})
+		},
 		func() step { return call("remind_me", step{"reason": fmt.Sprintf("reminder %d", i), "after_s": 1}) },
-		func() step { return call("ask_user", step{"question": fmt.Sprintf("question %d", i), "options": []string{"yes", "no"}}) },
+		func() step {
+			return call("ask_user", step{"question": fmt.Sprintf("question %d", i), "options": []string{"yes", "no"}})
+		},
 		func() step { return call("create_workspace", step{"name": fmt.Sprintf("w%d", i)}) },
-		func() step { return call("link_from", step{"source": fmt.Sprintf("w%d", i-1), "target_dir": "in", "workspace": fmt.Sprintf("w%d", i-2)}) },
+		func() step {
+			return call("link_from", step{"source": fmt.Sprintf("w%d", i-1), "target_dir": "in", "workspace": fmt.Sprintf("w%d", i-2)})
+		},
 		func() step { return call("delete_workspace", step{"name": fmt.Sprintf("w%d", i-3)}) },
 		func() step { return call("list_workspaces", step{}) },
 		func() step { return call("gate", step{"name": fmt.Sprintf("kid%d", i-1)}) },
 		func() step { return call("permit_turn", step{"name": fmt.Sprintf("kid%d", i-1)}) },
 		func() step { return call("ungate", step{"name": fmt.Sprintf("kid%d", i-1)}) },
 		func() step { return call("poke", step{"name": fmt.Sprintf("kid%d", i-2)}) },
-		func() step { return call("terminate_agent", step{"name": fmt.Sprintf("kid%d", i-2), "reason": "enough"}) },
+		func() step {
+			return call("terminate_agent", step{"name": fmt.Sprintf("kid%d", i-2), "reason": "enough"})
+		},
 	}
 	return calls[r.IntN(len(calls))]()
 }

@@ -81,20 +81,46 @@ const cursorToolCap = 40
 // NoRules is a daemon without a configuration.
 type NoRules struct{}
 
-func (NoRules) Limits(string) team.Limits                                   { return team.DefaultLimits() }
-func (NoRules) Hold(*substrat.Message) string                               { return "" }
-func (NoRules) Budgets(string, substrat.Role) []substrat.Budget             { return nil }
-func (NoRules) Policy(Call) Ruling                                          { return Ruling{Effect: Allow} }
-func (NoRules) Pools() map[string]int                                       { return nil }
-func (NoRules) FreeLeast() uint64                                           { return 0 }
-func (NoRules) SuspendAfter() time.Duration                                 { return 10 * time.Minute }
-func (NoRules) Account(provider string) string                              { return provider }
-func (NoRules) Cost(string, string, substrat.Usage) (micros int64, ok bool) { return 0, false }
-func (NoRules) Model(name string) string                                    { return name }
-func (NoRules) DefaultModel(string) string                                  { return "" }
-func (NoRules) Servers(string, substrat.Role) []Server                      { return nil }
-func (NoRules) Rates() Rates                                                { return DefaultRates() }
+// Limits implements Rules.
+func (NoRules) Limits(string) team.Limits { return team.DefaultLimits() }
 
+// Hold implements Rules.
+func (NoRules) Hold(*substrat.Message) string { return "" }
+
+// Budgets implements Rules.
+func (NoRules) Budgets(string, substrat.Role) []substrat.Budget { return nil }
+
+// Policy implements Rules.
+func (NoRules) Policy(Call) Ruling { return Ruling{Effect: Allow} }
+
+// Pools implements Rules.
+func (NoRules) Pools() map[string]int { return nil }
+
+// FreeLeast implements Rules.
+func (NoRules) FreeLeast() uint64 { return 0 }
+
+// SuspendAfter implements Rules.
+func (NoRules) SuspendAfter() time.Duration { return 10 * time.Minute }
+
+// Account implements Rules.
+func (NoRules) Account(provider string) string { return provider }
+
+// Cost implements Rules.
+func (NoRules) Cost(string, string, substrat.Usage) (micros int64, ok bool) { return 0, false }
+
+// Model implements Rules.
+func (NoRules) Model(name string) string { return name }
+
+// DefaultModel implements Rules.
+func (NoRules) DefaultModel(string) string { return "" }
+
+// Servers implements Rules.
+func (NoRules) Servers(string, substrat.Role) []Server { return nil }
+
+// Rates implements Rules.
+func (NoRules) Rates() Rates { return DefaultRates() }
+
+// ToolCap implements Rules.
 func (NoRules) ToolCap(provider string) int {
 	if provider == "cursor" || provider == "sim" {
 		return cursorToolCap

@@ -248,7 +248,8 @@ func sorted(m map[string][]string) map[string][]string {
 // unblock does one thing that a person would: it answers an item, lifts a gate, removes a budget, takes back a reminder
 // that comes again and again. It reports whether there was one.
 func (m *machine) unblock(t *rapid.T) bool {
-	for _, id := range slices.Sorted(maps.Keys(m.s.Items)) {
+	if ids := slices.Sorted(maps.Keys(m.s.Items)); len(ids) > 0 {
+		id := ids[0]
 		x := m.s.Items[id]
 		a := substrat.Answer{Text: "text"}
 		if len(x.Options) > 0 {
