@@ -30,6 +30,8 @@ type Request struct {
 	Secret bool
 	// MCP are the servers the agent is to have, beside those of its own configuration.
 	MCP []MCPServer
+	// Deny is what the agent must not do, as far as its CLI can be told.
+	Deny []Denial
 	// Instructions stand above every turn and survive the CLI's own compaction.
 	Instructions string
 	// Program is what an agent runs that is a program of the user's: the command and its arguments.
@@ -38,6 +40,12 @@ type Request struct {
 	Agent *substrat.Agent
 	// Live is set for a turn of a [LiveProvider].
 	Live *LiveTurn
+}
+
+// Denial is something that an agent must not do: a command, or the reading and writing of a file. In both, * stands for any
+// text; a path that ends in /** includes what is under it.
+type Denial struct {
+	Command, Path string
 }
 
 // MCPServer is one MCP server spoken to over stdio.

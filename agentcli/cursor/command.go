@@ -89,11 +89,37 @@ func config(req agentcli.Request) ([]agentcli.File, error) {
 		{Root: agentcli.InHome, Path: project + "/.workspace-trusted", Data: trust},
 		{Root: agentcli.InHome, Path: ".cursor/cli-config.json", Data: []byte(`{"version":1,"permissions":{"allow":[],"deny":[]}}` + "\n"), KeepExisting: true},
 	}
+	if len(req.Deny) > 0 {
+		denied, err := denyJSON(req.Deny)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, agentcli.File{Root: agentcli.InWorkspaceConfig, Path: ".cursor/cli.json", Data: denied})
+	}
 	if req.Instructions != "" {
 		rule := "---\ndescription: Standing instructions\nalwaysApply: true\n---\n\n" + req.Instructions
 		files = append(files, agentcli.File{Root: agentcli.InWorkspaceConfig, Path: ".cursor/rules/substrat.mdc", Data: []byte(rule)})
 	}
 	return files, nil
+}
+
+// denyJSON writes the project's cli.json, whose denials hold whatever else is allowed: Shell(command), Read(path),
+// Write(path). The agent sees it read-only.
+func denyJSON(list []agentcli.Denial) ([]byte, error) {
+	type permissions struct {
+		Allow []string `json:"allow"`
+		Deny  []string `json:"deny"`
+	}
+	p := permissions{Allow: []string{}, Deny: []string{}}
+	for _, d := range list {
+		if d.Command != "" {
+			p.Deny = append(p.Deny, "Shell("+d.Command+")")
+		}
+		if d.Path != "" {
+			p.Deny = append(p.Deny, "Read("+d.Path+")", "Write("+d.Path+")")
+		}
+	}
+	return encode(map[string]permissions{"permissions": p})
 }
 
 // server is a stdio server as mcp.json has it. The order of the members is the one the approval is computed over.

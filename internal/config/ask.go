@@ -51,6 +51,27 @@ func (c *Config) Decide(call Call) (effect, rule, reason string) {
 	return "allow", "", ""
 }
 
+// Denial is a command, or a path, that an agent must not touch.
+type Denial struct{ Command, Path string }
+
+// Denials lists the commands and paths that an agent's CLI is to refuse. A CLI that runs without a person cannot ask one, so
+// what a policy leaves to a person is refused too. A policy that allows the agent everything ends the list.
+func (c *Config) Denials(agent, role string) []Denial {
+	var out []Denial
+	for _, p := range c.Policies {
+		if !p.Role.Has(role) || !p.Agent.Match(agent) {
+			continue
+		}
+		switch {
+		case p.Effect == "allow" && p.Command == "" && p.Path == "" && len(p.Tool) == 0:
+			return out
+		case p.Effect != "allow" && (p.Command != "" || p.Path != ""):
+			out = append(out, Denial{string(p.Command), string(p.Path)})
+		}
+	}
+	return out
+}
+
 func (p *Policy) matches(c Call) bool {
 	if p.Command != "" && c.Command == "" || p.Path != "" && c.Path == "" {
 		return false

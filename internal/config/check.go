@@ -88,6 +88,12 @@ func (c *Config) check(name string, data []byte) error {
 			k.bad("policy", i, "effect", "a policy's effect is allow, deny or ask, not %q", p.Effect)
 		}
 		k.pattern("policy", i, "agent", p.Agent)
+		if p.Effect == "allow" && (p.Command != "" || p.Path != "") {
+			k.bad("policy", i, "effect", "commands and paths are denied or asked about; what is not is allowed")
+		}
+		if (p.Command != "" || p.Path != "") && len(p.Tool) > 0 {
+			k.bad("policy", i, "tool", "a policy is about the agents' tools, or about commands and paths of their CLI: not both")
+		}
 		if len(p.Command) > patternMost || len(p.Path) > patternMost {
 			k.bad("policy", i, "command", "a pattern has at most %d bytes", patternMost)
 		}

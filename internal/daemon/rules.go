@@ -66,6 +66,15 @@ func (r rules) Policy(c engine.Call) engine.Ruling {
 	return engine.Ruling{Effect: effect, Rule: rule, Reason: reason}
 }
 
+// Denials implements engine.Rules.
+func (r rules) Denials(path string, role substrat.Role) []agentcli.Denial {
+	var out []agentcli.Denial
+	for _, d := range r.c.Denials(path, string(role)) {
+		out = append(out, agentcli.Denial{Command: d.Command, Path: d.Path})
+	}
+	return out
+}
+
 // Pools implements engine.Rules.
 func (r rules) Pools() map[string]int { return r.c.Slots.Providers }
 

@@ -18,6 +18,8 @@ type Rules interface {
 	Budgets(path string, role substrat.Role) []substrat.Budget
 	// Policy decides about a call of one of the agents' tools.
 	Policy(c Call) Ruling
+	// Denials are what an agent's CLI is to refuse.
+	Denials(path string, role substrat.Role) []agentcli.Denial
 	// Pools bound how many processes of a provider may run at once; one that is not there has no bound of its own.
 	Pools() map[string]int
 	// FreeLeast is how much memory must be free before a process is started, 0 for any.
@@ -92,6 +94,9 @@ func (NoRules) Budgets(string, substrat.Role) []substrat.Budget { return nil }
 
 // Policy implements Rules.
 func (NoRules) Policy(Call) Ruling { return Ruling{Effect: Allow} }
+
+// Denials implements Rules.
+func (NoRules) Denials(string, substrat.Role) []agentcli.Denial { return nil }
 
 // Pools implements Rules.
 func (NoRules) Pools() map[string]int { return nil }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"path"
+	"regexp"
 	"strings"
 )
 
@@ -30,8 +31,12 @@ func (r rules) mcp(server, tool string) bool {
 	return r.mode != "plan" && r.may("Mcp", server+":"+tool)
 }
 
-// edits says whether files may be changed.
-func (r rules) edits() bool { return r.mode != "ask" }
+// edits says whether a file may be changed, reads whether it may be read.
+func (r rules) edits(path string) bool {
+	return r.mode != "ask" && !matches(r.deny, "Write", []string{path})
+}
+
+func (r rules) reads(path string) bool { return !matches(r.deny, "Read", []string{path}) }
 
 func (r rules) may(kind string, subjects ...string) bool {
 	if matches(r.deny, kind, subjects) {
@@ -48,10 +53,21 @@ func matches(list []string, kind string, subjects []string) bool {
 		}
 		pattern = strings.TrimSuffix(pattern, ")")
 		for _, subject := range subjects {
-			if hit, err := path.Match(pattern, subject); err == nil && hit || pattern == "**" {
+			if hit, err := path.Match(pattern, subject); err == nil && hit || pattern == "**" || deep(pattern, subject) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// deep matches a pattern of files in which ** stands for any number of directories.
+func deep(pattern, name string) bool {
+	if !strings.Contains(pattern, "**") {
+		return false
+	}
+	text := regexp.QuoteMeta(pattern)
+	text = strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(text, `\*\*`, "\x00"), `\*`, "[^/]*"), "\x00", ".*")
+	re, err := regexp.Compile("^" + text + "$")
+	return err == nil && re.MatchString(name)
 }

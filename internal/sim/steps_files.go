@@ -46,7 +46,13 @@ func (t *turn) readStep(s step, name string) error {
 	if limit > 0 {
 		args = args.with(field{"limit", limit})
 	}
-	return t.simple("read", "Read", func(string) object { return args }, func() outcome { return read(path, offset, limit) })
+	return t.simple("read", "Read", func(string) object { return args }, func() outcome {
+		if !t.choice.rules.reads(path) {
+			text := "Reading " + path + " is not permitted"
+			return failure("error", text, field{"errorMessage", text})
+		}
+		return read(path, offset, limit)
+	})
 }
 
 func read(path string, offset, limit int) outcome {
@@ -77,7 +83,7 @@ func (t *turn) writeStep(s step, name string) error {
 	path, text := t.space.resolve(name), s.text("content")
 	args := object{{"path", path}, {"streamContent", text}}
 	return t.simple("edit", "Write", func(string) object { return args }, func() outcome {
-		if !t.choice.rules.edits() {
+		if !t.choice.rules.edits(path) {
 			return rejectedEdit(path)
 		}
 		before, _, err := slurp(path)
@@ -94,7 +100,7 @@ func (t *turn) editStep(s step, name string) error {
 	path, old, fresh := t.space.resolve(name), s.text("old"), s.text("new")
 	args := object{{"path", path}, {"streamContent", fresh}}
 	return t.simple("edit", "StrReplace", func(string) object { return args }, func() outcome {
-		if !t.choice.rules.edits() {
+		if !t.choice.rules.edits(path) {
 			return rejectedEdit(path)
 		}
 		before, cut, err := slurp(path)
@@ -149,7 +155,7 @@ func (t *turn) deleteStep(name string) error {
 	return t.simple("delete", "Delete",
 		func(id string) object { return object{{"path", path}, {"toolCallId", id}} },
 		func() outcome {
-			if !t.choice.rules.edits() {
+			if !t.choice.rules.edits(path) {
 				return rejectedEdit(path)
 			}
 			return remove(path)
