@@ -30,7 +30,11 @@ cross: ## build for every platform
 bench: build ## each unit of work beside its floor, measured in the same run
 	go run ./internal/bench -substrat $(BIN)
 
-soak: ## the crash tests again, for as long as SOAK says (default 10m)
+soak: ## the crash tests again, each for as long as SOAK says (default 10m), the long fleets, and the core at length
+	@seed=$${SEED:-$$(date +%s)}; echo "SEED=$$seed repeats this run of the core"; \
+	  go test -timeout 0 -count 1 -run TestMachine ./internal/team -rapid.checks=5000 -rapid.steps=60 -rapid.seed=$$seed
+	SOAK=$${SOAK:-10m} go test -timeout 0 -count 1 -v -run 'FleetLong' ./internal/schedule
+	SOAK=$${SOAK:-10m} go test -timeout 0 -count 1 -v -run 'TestFleet$$' ./internal/e2e
 	SOAK=$${SOAK:-10m} CGO_ENABLED=1 go test -race -timeout 0 -count 1 -run 'Crash|Kill|Fail' ./internal/e2e
 
 fuzz: ## every fuzz target, FUZZTIME each (default 1m)

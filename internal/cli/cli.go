@@ -106,7 +106,7 @@ func (a *app) root() *cobra.Command {
 durable history; each turn is one supervised process. A daemon does the work; every other command talks to it.
 
 Agents are named by path (lead/coder), by a bare name that fits only one, or by id.
-The daemon's home is $SUBSTRAT_HOME, else ~/.substrat.`,
+The daemon's home is $SUBSTRAT_HOME, else ~/.substrat; substrat.toml in it configures slots, limits, budgets and policies.`,
 		Example: `  substrat daemon start
   substrat agent create lead --dir ~/src/project
   substrat send lead "What is in this directory?" --wait
