@@ -6,6 +6,8 @@ import "time"
 type Workspace struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
+	// Ref names it for people: lead/src, lead/../src for the user's in the team of lead.
+	Ref  string `json:"ref"`
 	Team string `json:"team"`
 	// Owner is the path of the agent that made it, or USER.
 	Owner string `json:"owner"`

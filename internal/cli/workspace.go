@@ -45,9 +45,9 @@ func (a *app) workspaceList() *cobra.Command {
 				fmt.Fprintln(a.Out, "no workspaces")
 				return
 			}
-			rows := [][]string{{"OWNER", "NAME", "KIND", "MODE", "AGENTS", "DIRECTORY"}}
+			rows := [][]string{{"WORKSPACE", "KIND", "MODE", "AGENTS", "DIRECTORY"}}
 			for _, w := range list {
-				rows = append(rows, []string{w.Owner, w.Name, kindOf(w), modeOf(w), strings.Join(w.Residents, ","), printable(w.Dir)})
+				rows = append(rows, []string{printable(w.Ref), kindOf(w), modeOf(w), strings.Join(w.Residents, ","), printable(w.Dir)})
 			}
 			a.table(rows)
 		})
@@ -92,7 +92,7 @@ func (a *app) workspaceCreate() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.show(w, func() { fmt.Fprintf(a.Out, "created %s: %s, %s\n", w.Name, kindOf(w), printable(w.Dir)) })
+		return a.show(w, func() { fmt.Fprintf(a.Out, "created %s: %s, %s\n", printable(w.Ref), kindOf(w), printable(w.Dir)) })
 	})
 	cmd.Example = "  substrat workspace create data --for lead --dir ~/data --read-only\n  substrat workspace create fix --for lead --worktree ~/src/project"
 	f := cmd.Flags()
@@ -122,7 +122,7 @@ func (a *app) workspaceShow() *cobra.Command {
 
 func (a *app) showWorkspace(w substrat.Workspace) error {
 	return a.show(w, func() {
-		rows := [][]string{{"name", w.Name}, {"id", w.ID}, {"owner", w.Owner}, {"kind", kindOf(w)}, {"mode", modeOf(w)}, {"directory", printable(w.Dir)}}
+		rows := [][]string{{"workspace", printable(w.Ref)}, {"id", w.ID}, {"owner", w.Owner}, {"kind", kindOf(w)}, {"mode", modeOf(w)}, {"directory", printable(w.Dir)}}
 		if w.Repo != "" {
 			rows = append(rows, []string{"repository", printable(w.Repo)}, []string{"base", printable(w.Base)})
 		}

@@ -82,8 +82,10 @@ func (s *State) workspaceView(w *Workspace) substrat.Workspace {
 		ID: w.ID, Name: w.Name, Team: s.Team, Owner: substrat.User, Dir: filepath.Join(root.Dir, subdir), ReadOnly: readOnly, Network: w.Network,
 		Subdir: w.Subdir, Env: w.Env, CreatedAt: w.CreatedAt,
 	}
+	v.Ref = s.Path(s.Team) + "/../" + w.Name
 	if w.Owner != "" {
 		v.Owner = s.Path(w.Owner)
+		v.Ref = v.Owner + "/" + w.Name
 	}
 	if of := s.Workspaces[w.ViewOf]; of != nil {
 		v.ViewOf = of.Name

@@ -3,8 +3,6 @@ package tool
 import (
 	"context"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"substrat.dev/substrat/internal/team"
 )
 
@@ -12,10 +10,6 @@ type subscribeArgs struct {
 	Name       string `json:"name" jsonschema:"name of your parent, a sibling or a child"`
 	Transition string `json:"transition" jsonschema:"as in busy->idle; the states are idle, busy, waiting, gated, failed, terminated, or * for any"`
 	Once       bool   `json:"once,omitempty" jsonschema:"only the first time; default every time"`
-}
-
-func (subscribeArgs) shape(s *jsonschema.Schema) {
-	s.Properties["transition"].Pattern = `^\s*(idle|busy|waiting|gated|failed|terminated|\*)\s*->\s*(idle|busy|waiting|gated|failed|terminated|\*)\s*$`
 }
 
 func subscribe(ctx context.Context, c *call, in subscribeArgs) (any, error) {
