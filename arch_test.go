@@ -28,7 +28,7 @@ var allowed = map[string]struct {
 	"client":                       {[]string{"", "agentcli", "internal/sock"}, "whoever links the client must not link the daemon"},
 	"internal/team":                {[]string{"", "internal/schedule"}, "the core is pure: no I/O, no clock; what a provider refused it keeps in the scheduler's form"},
 	"internal/schedule":            {[]string{""}, "who gets a slot is pure: a plan follows from the fleet and the time"},
-	"internal/top":                 {[]string{"", "client"}, "a user of the daemon like any other"},
+	"internal/top":                 {[]string{"", "agentcli", "client"}, "a user of the daemon like any other"},
 	"internal/teamfile":            {[]string{"", "internal/config"}, "a file and its plan: carrying it out is the command line's"},
 	"internal/search":              {[]string{""}, "a view beside the journal: it reads neither journal nor spool"},
 	"internal/config":              {[]string{""}, "a leaf: what a person wrote, and answers to it"},

@@ -1,165 +1,195 @@
+// Package top is the live view of the agents on a terminal. It owns what is on the screen and what a key means; what it
+// shows it has from a daemon by way of the client, and what it changes it asks the daemon for.
+//
+// The state (Snapshot), what a key does to it (press) and how it looks (View) are pure. Watcher fetches, in goroutines of
+// its own that Run waits for. It never decides anything about teams, and it trusts no text: names and messages come from
+// agents, so they are cleaned and cut to the screen before they are shown.
 package top
 
 import (
-	"context"
+	"cmp"
+	"slices"
 	"strings"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-
 	"substrat.dev/substrat"
+	"substrat.dev/substrat/client"
 )
 
-// screen is what fills the terminal.
-type screen int
+// mode is which screen is shown, or what the last line asks for.
+type mode int
 
 const (
-	treeScreen screen = iota
-	queueScreen
-	turnsScreen
-	helpScreen
+	modeTree mode = iota
+	modeQueue
+	modeItem // one item of the queue, to be answered
+	modeLog  // a transcript
+	modeHelp
+	modeMessage // the line is a message to the selected agent
+	modeFilter  // the line is a part of a path
+	modeConfirm // y or n: end the target
 )
 
-// ask is a line that is being typed, or a question that takes y.
-type ask struct {
-	title string
-	text  []rune
-	yes   bool // y does it, anything else does not
-	do    func(text string) tea.Cmd
+// Detail is what is known of one agent beside its line in the tree.
+type Detail struct {
+	ID    string
+	Why   substrat.Why
+	Turns []substrat.Turn
 }
 
-// model is the state of the view.
-type model struct {
-	ctx    context.Context //nolint:containedctx // the life of the program
-	daemon Daemon
+// Data is what the daemon said last.
+type Data struct {
+	At     time.Time
+	Status client.Status
+	// Agents are in the order of the tree, Items oldest first.
+	Agents []substrat.Agent
+	Items  []substrat.Item
+	Detail *Detail
+	// Away says that the daemon does not answer; the rest is what it said before.
+	Away bool
+	// Problem is why the last fetch failed although the daemon answers.
+	Problem string
+}
 
-	snap   Snapshot
-	w, h   int
-	screen screen
-	ask    *ask
-	filter string
-	// selected is the path under the cursor, item that of the queue, scroll the first line of a long screen.
+// target is an agent that an action is about, as it was when the action was begun: the cursor may move meanwhile.
+type target struct{ id, path string }
+
+// Snapshot is all that the screen shows.
+type Snapshot struct {
+	Data
+	mode mode
+	// selected is the id of the agent under the cursor, bare hides its details.
 	selected string
-	item     int
-	scroll   int
-	// said is what the last action answered.
-	said string
-	// busy says that a snapshot is being taken, stale that something happened since, last when the last one was taken.
-	busy, stale bool
+	bare     bool
+	filter   string
+	// input is the line that is typed; target is whom it, or the question, is about.
+	input  string
+	target target
+	// item is the id of the selected item; answering is a copy of the one that is being answered.
+	item      string
+	answering substrat.Item
+	chosen    []bool
+	option    int  // under the cursor
+	typing    bool // the keys go to input, not to the choices
+	// log is the transcript of the agent logOf, logTop its first line on the screen, logEnd follows its end.
+	log    []string
+	logOf  string
+	logTop int
+	logEnd bool
+	// notice is what the last action came to. The next key takes it away, or time: noticed is when it was first refreshed.
+	notice  string
+	noticed time.Time
+	// height and width are of the terminal, for paging.
+	width, height int
 }
 
-type (
-	snapMsg  struct{ snap Snapshot }
-	tickMsg  struct{}
-	eventMsg struct{}
-	saidMsg  struct{ text string }
-)
-
-// The paces of the view.
-const (
-	refreshEvery = 2 * time.Second
-	coalesce     = 200 * time.Millisecond
-)
-
-// Init implements tea.Model.
-func (m *model) Init() tea.Cmd { return tea.Batch(m.fetch(), tick()) }
-
-func tick() tea.Cmd {
-	return tea.Tick(refreshEvery, func(time.Time) tea.Msg { return tickMsg{} })
-}
-
-// fetch takes a snapshot, unless one is being taken: then another follows it.
-func (m *model) fetch() tea.Cmd {
-	if m.busy {
-		m.stale = true
-		return nil
+// sortTree puts agents in the order of the tree: each after its parent, siblings by name, where w2 is before w10.
+func sortTree(list []substrat.Agent) {
+	keys := make(map[string][]string, len(list))
+	for _, x := range list {
+		keys[x.ID] = strings.Split(countable(x.Path), "/")
 	}
-	m.busy, m.stale = true, false
-	before, selected := m.snap, m.selected
-	return func() tea.Msg { return snapMsg{take(m.ctx, m.daemon, before, selected)} }
+	slices.SortFunc(list, func(a, b substrat.Agent) int {
+		return cmp.Or(slices.Compare(keys[a.ID], keys[b.ID]), strings.Compare(a.ID, b.ID))
+	})
 }
 
-// Update implements tea.Model.
-func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	switch msg := msg.(type) {
-	case tea.WindowSizeMsg:
-		m.w, m.h = msg.Width, msg.Height
-	case tea.KeyPressMsg:
-		return m, m.press(msg.String(), msg.Key().Text)
-	case tickMsg:
-		return m, tea.Batch(m.fetch(), tick())
-	case eventMsg:
-		return m, m.fetch()
-	case saidMsg:
-		m.said = msg.text
-		return m, m.fetch()
-	case snapMsg:
-		m.busy, m.snap = false, msg.snap
-		m.keepCursor()
-		if m.stale {
-			// What happened while this one was taken is shown soon, but no more than five times a second.
-			return m, tea.Tick(coalesce, func(time.Time) tea.Msg { return eventMsg{} })
+// countable fills the numbers in a text with zeros, so that they sort as numbers.
+func countable(s string) string {
+	if !strings.ContainsAny(s, "0123456789") {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		rest := strings.TrimLeft(s, "0123456789")
+		number := s[:len(s)-len(rest)]
+		if number != "" {
+			b.WriteString(strings.Repeat("0", max(0, 12-len(number))) + number)
 		}
+		next := strings.IndexAny(rest, "0123456789")
+		if next < 0 {
+			next = len(rest)
+		}
+		b.WriteString(rest[:next])
+		s = rest[next:]
 	}
-	return m, nil
+	return b.String()
 }
 
-// View implements tea.Model.
-func (m *model) View() tea.View {
-	v := tea.NewView(m.render())
-	v.AltScreen = true
-	return v
+// noticeFor is how long a notice hides the keys.
+const noticeFor = 5 * time.Second
+
+// receive takes new data in. What was selected stays selected while it is there.
+func (s Snapshot) receive(d Data) Snapshot {
+	if s.noticed.IsZero() {
+		s.noticed = d.At
+	} else if d.At.Sub(s.noticed) > noticeFor {
+		s.notice = ""
+	}
+	before := s.rowOf(s.selected)
+	item := s.itemRow()
+	if d.Away || d.Problem != "" {
+		old := s.Data
+		old.Away, old.Problem, old.At = d.Away, d.Problem, d.At
+		d = old
+	}
+	if d.Detail == nil {
+		d.Detail = s.Detail
+	}
+	s.Data = d
+	if rows := s.rows(); s.rowOf(s.selected) < 0 && len(rows) > 0 {
+		s.selected = rows[clamp(before, 0, len(rows)-1)].ID
+	}
+	if s.itemRow() < 0 && len(s.Items) > 0 {
+		s.item = s.Items[clamp(item, 0, len(s.Items)-1)].ID
+	}
+	return s
 }
 
-// shown are the agents that fit the filter.
-func (m *model) shown() []substrat.Agent {
-	if m.filter == "" {
-		return m.snap.Agents
+// rows are the agents that the filter lets through.
+func (s Snapshot) rows() []substrat.Agent {
+	if s.filter == "" {
+		return s.Agents
 	}
 	var out []substrat.Agent
-	for _, a := range m.snap.Agents {
-		if strings.Contains(strings.ToLower(a.Path+" "+string(a.State)), strings.ToLower(m.filter)) {
-			out = append(out, a)
+	for _, x := range s.Agents {
+		if strings.Contains(strings.ToLower(x.Path), strings.ToLower(s.filter)) {
+			out = append(out, x)
 		}
 	}
 	return out
 }
 
-// index is where the cursor is among the agents that are shown.
-func (m *model) index() int {
-	for i, a := range m.shown() {
-		if a.Path == m.selected {
-			return i
-		}
-	}
-	return 0
+func (s Snapshot) rowOf(id string) int {
+	return slices.IndexFunc(s.rows(), func(x substrat.Agent) bool { return x.ID == id })
 }
 
-// keepCursor keeps the cursor on something that is there.
-func (m *model) keepCursor() {
-	list := m.shown()
-	if len(list) > 0 {
-		m.selected = list[m.index()].Path
-	} else {
-		m.selected = ""
-	}
-	m.item = max(0, min(m.item, len(m.snap.Queue)-1))
+func (s Snapshot) itemRow() int {
+	return slices.IndexFunc(s.Items, func(x substrat.Item) bool { return x.ID == s.item })
 }
 
-// move moves the cursor of the screen.
-func (m *model) move(by int) tea.Cmd {
-	switch m.screen {
-	case queueScreen:
-		m.item = max(0, min(m.item+by, len(m.snap.Queue)-1))
-	case treeScreen:
-		list := m.shown()
-		if len(list) == 0 {
-			return nil
-		}
-		m.selected = list[max(0, min(m.index()+by, len(list)-1))].Path
-		return m.fetch()
-	default:
-		m.scroll = max(0, m.scroll+by)
+// current is the agent under the cursor.
+func (s Snapshot) current() (substrat.Agent, bool) {
+	rows, i := s.rows(), s.rowOf(s.selected)
+	if i < 0 {
+		return substrat.Agent{}, false
 	}
-	return nil
+	return rows[i], true
 }
+
+// move puts the cursor so many lines further down.
+func (s Snapshot) move(by int) Snapshot {
+	if rows := s.rows(); len(rows) > 0 {
+		s.selected = rows[clamp(s.rowOf(s.selected)+by, 0, len(rows)-1)].ID
+	}
+	return s
+}
+
+func (s Snapshot) moveItem(by int) Snapshot {
+	if len(s.Items) > 0 {
+		s.item = s.Items[clamp(s.itemRow()+by, 0, len(s.Items)-1)].ID
+	}
+	return s
+}
+
+func clamp(n, low, high int) int { return max(low, min(n, high)) }

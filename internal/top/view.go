@@ -3,392 +3,309 @@ package top
 import (
 	"fmt"
 	"strings"
-	"time"
-	"unicode"
 
-	"github.com/charmbracelet/x/ansi"
+	"charm.land/lipgloss/v2"
 
 	"substrat.dev/substrat"
 )
 
-// The styles. Nothing is said by colour alone: every state is also a word.
-const (
-	bold    = "\x1b[1m"
-	dim     = "\x1b[2m"
-	inverse = "\x1b[7m"
-	red     = "\x1b[31m"
-	green   = "\x1b[32m"
-	yellow  = "\x1b[33m"
-	blue    = "\x1b[34m"
-	plain   = "\x1b[0m"
+// cell is a clean piece of a line with its look.
+type cell struct {
+	text string
+	look lipgloss.Style
+}
+
+// row is one line of the screen.
+type row []cell
+
+// The looks. The sixteen colours are the terminal's own, so that they are readable on what people have set up.
+var (
+	normal = lipgloss.NewStyle()
+	faint  = lipgloss.NewStyle().Faint(true)
+	strong = lipgloss.NewStyle().Bold(true)
+	bar    = lipgloss.NewStyle().Reverse(true)
+	alarm  = lipgloss.NewStyle().Bold(true).Foreground(lipgloss.Red)
+	good   = lipgloss.NewStyle().Foreground(lipgloss.Green)
+	warm   = lipgloss.NewStyle().Foreground(lipgloss.Yellow)
+	cool   = lipgloss.NewStyle().Foreground(lipgloss.Cyan)
 )
 
-// safe writes out what a terminal would obey, and makes one line.
-func safe(s string) string {
+func say(look lipgloss.Style, format string, args ...any) row {
+	return row{{line(fmt.Sprintf(format, args...)), look}}
+}
+
+// render cuts a row to a width and fills it.
+func (r row) render(w int) string {
 	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r':
-			b.WriteByte(' ')
-		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), unicode.Is(unicode.Mn, r), unicode.Is(unicode.Co, r), r >= 0xE0000 && r <= 0xE007F:
-			fmt.Fprintf(&b, "\\u%04x", r)
-		default:
-			b.WriteRune(r)
+	for _, c := range r {
+		text := fit(c.text, w)
+		w -= width(text)
+		if text != "" {
+			b.WriteString(c.look.Render(text))
 		}
 	}
+	b.WriteString(strings.Repeat(" ", max(0, w)))
 	return b.String()
 }
 
-// fit makes a text exactly so wide, without escape sequences in it.
-func fit(s string, w int) string {
-	if w <= 0 {
+// View draws a snapshot on a terminal of a size: exactly h lines of w columns, whatever the texts are.
+func View(s Snapshot, w, h int) string {
+	if w <= 0 || h <= 0 {
 		return ""
 	}
-	s = ansi.Truncate(s, w, "…")
-	return s + strings.Repeat(" ", max(0, w-ansi.StringWidth(s)))
-}
-
-func paint(style, s string) string {
-	if style == "" {
-		return s
-	}
-	return style + s + plain
-}
-
-// render draws the whole screen: never wider than the terminal and never higher.
-func (m *model) render() string {
-	if m.w < 20 || m.h < 6 {
-		return fit("too small", m.w)
-	}
-	lines := []string{m.header()}
-	body := m.h - 2
-	switch m.screen {
-	case queueScreen:
-		lines = append(lines, m.queueLines(body)...)
-	case turnsScreen:
-		lines = append(lines, m.turnLines(body)...)
-	case helpScreen:
-		lines = append(lines, window(helpLines(m.w), &m.scroll, body, m.w)...)
-	default:
-		lines = append(lines, m.mainLines(body)...)
-	}
-	for len(lines) < m.h-1 {
-		lines = append(lines, fit("", m.w))
-	}
-	return strings.Join(append(lines[:m.h-1], m.footer()), "\n")
-}
-
-func (m *model) header() string {
-	s := m.snap.Status
-	if m.snap.Away != "" {
-		return paint(inverse, fit(" substrat  "+safe(m.snap.Away), m.w))
-	}
-	pending := 0
-	for _, a := range m.snap.Agents {
-		pending += a.Pending
-	}
-	text := fmt.Sprintf(" substrat  slots %d/%d  agents %d  mail %d  needs you %d", s.Turns, s.Slots, len(m.snap.Agents), pending, len(m.snap.Queue))
-	if s.Draining {
-		text += "  DRAINING"
-	}
-	clock := m.snap.At.Format("15:04:05 ")
-	return paint(inverse, fit(text, m.w-len(clock))+clock)
-}
-
-func (m *model) footer() string {
-	switch {
-	case m.ask != nil && m.ask.yes:
-		return paint(bold, fit(" "+safe(m.ask.title), m.w))
-	case m.ask != nil:
-		head := " " + safe(m.ask.title) + ": "
-		text := safe(string(m.ask.text))
-		// The end of what is typed stays to be seen.
-		if over := ansi.StringWidth(head+text) + 1 - m.w; over > 0 {
-			text = ansi.TruncateLeft(text, over+1, "…")
-		}
-		return paint(bold, fit(head+text+"_", m.w))
-	case m.said != "":
-		return paint(yellow, fit(" "+safe(m.said), m.w))
-	}
-	keys := " enter turns  m message  s stop  x end  p poke  g gate  u queue  / find  ? help"
-	switch m.screen {
-	case queueScreen:
-		keys = " ↑↓ enter answer  q back"
-	case turnsScreen, helpScreen:
-		keys = " ↑↓ scroll  q back"
-	}
-	return paint(dim, fit(keys, m.w))
-}
-
-// mainLines are the tree, what is known of the selected agent, and the head of the queue.
-func (m *model) mainLines(h int) []string {
-	queue := m.queueHead(min(3, h/4))
-	h -= len(queue)
-	if m.w >= 120 {
-		left := m.w * 3 / 5
-		tree, detail := m.treeLines(left, h), m.detailLines(m.w-left-3, h)
-		var out []string
-		for i := range h {
-			out = append(out, tree[i]+paint(dim, " │ ")+detail[i])
-		}
-		return append(out, queue...)
-	}
-	below := min(9, h/2)
-	out := m.treeLines(m.w, h-below)
-	out = append(out, paint(dim, strings.Repeat("─", m.w)))
-	return append(append(out, m.detailLines(m.w, below-1)...), queue...)
-}
-
-// treeLines are the agents, h lines of them, with the cursor among them.
-func (m *model) treeLines(w, h int) []string {
-	list := m.shown()
-	state, mail, turns := 11, 5, 6
-	name := max(12, min(40, (w-state-mail-turns)/2))
-	rest := max(0, w-name-state-mail-turns-1)
-	title := " " + fit("AGENT", name) + fit("STATE", state) + fit("MAIL", mail) + fit("TURNS", turns) + fit("DOES, WAITS FOR", rest)
-	out := []string{paint(dim, fit(title, w))}
-	rows := h - 1
-	at := m.index()
-	first := max(0, min(at-rows/2, len(list)-rows))
-	for i := first; i < len(list) && len(out) < h; i++ {
-		a := list[i]
-		label := safe(a.Path)
-		if m.filter == "" {
-			label = strings.Repeat("  ", strings.Count(a.Path, "/")) + safe(a.Name)
-		}
-		head, tail := " "+fit(label, name), fit(fmt.Sprint(a.Pending), mail)+fit(fmt.Sprint(a.Turns), turns)+fit(doing(a, m.snap.At), rest)
-		word := fit(safe(string(a.State)), state)
-		switch whole := head + word + tail; {
-		case i == at:
-			out = append(out, paint(inverse, fit(whole, w)))
-		case ansi.StringWidth(whole) > w:
-			out = append(out, fit(whole, w))
+	lines := []string{s.header(w).render(w)}
+	body := h - 2
+	if body > 0 {
+		switch s.mode {
+		case modeQueue:
+			lines = append(lines, block(s.queueRows(w, body), w, body)...)
+		case modeItem:
+			lines = append(lines, block(s.itemRows(w, body), w, body)...)
+		case modeLog:
+			lines = append(lines, block(s.logRows(w, body), w, body)...)
+		case modeHelp:
+			lines = append(lines, block(helpRows(), w, body)...)
 		default:
-			out = append(out, head+paint(colourOf(a.State), word)+tail+fit("", w-ansi.StringWidth(whole)))
+			lines = append(lines, s.main(w, body)...)
 		}
 	}
-	if len(list) == 0 && h > 1 {
-		text := " no agents: substrat agent create NAME makes one"
-		if m.filter != "" {
-			text = " no agent fits " + safe(m.filter)
-		}
-		out = append(out, fit(text, w))
+	if h > 1 {
+		lines = append(lines, s.foot(w).render(w))
 	}
-	for len(out) < h {
-		out = append(out, fit("", w))
-	}
-	return out[:h]
+	return strings.Join(lines, "\n")
 }
 
-func colourOf(s substrat.AgentState) string {
+// block makes rows into exactly so many lines.
+func block(rows []row, w, h int) []string {
+	out := make([]string, 0, h)
+	for i := range h {
+		var r row
+		if i < len(rows) {
+			r = rows[i]
+		}
+		out = append(out, r.render(w))
+	}
+	return out
+}
+
+// header tells how the daemon is.
+func (s Snapshot) header(w int) row {
+	turns := 0
+	for _, x := range s.Agents {
+		turns += x.Turns
+	}
+	st := s.Status
+	text := fmt.Sprintf(" substrat %s  slots %d/%d  agents %d  turns %d  queue %d", line(st.Version), st.Turns, st.Slots, len(s.Agents), turns, len(s.Items))
+	switch {
+	case s.Away:
+		return row{{pad(" daemon away, reconnecting  "+text, w), alarm.Reverse(true)}}
+	case s.At.IsZero():
+		text = " substrat  connecting"
+	case s.Problem != "":
+		text += "  (" + line(s.Problem) + ")"
+	case st.Draining:
+		text += "  DRAINING: no new turns"
+	}
+	if !s.Away && !st.StartedAt.IsZero() {
+		up := "up " + ago(s.At, st.StartedAt) + " "
+		if room := w - width(text) - width(up); room > 1 {
+			text = pad(text, w-width(up)) + up
+		}
+	}
+	return row{{pad(text, w), bar}}
+}
+
+// layout divides the main screen.
+type layout struct {
+	tree, detail, queue int // lines
+	left, right         int // columns
+}
+
+// sideBySide is how wide a terminal must be to have the details beside the tree.
+const sideBySide = 120
+
+func (s Snapshot) layout(w, body int) layout {
+	l := layout{left: w}
+	if n := min(2, len(s.Items)); n > 0 && body >= 12 {
+		l.queue = n + 1
+	}
+	rest := max(0, body-l.queue-1) // the heads of the columns
+	l.tree = rest
+	switch {
+	case s.bare || rest < 6:
+	case w >= sideBySide:
+		l.left = w * 3 / 5
+		l.right = w - l.left - 3
+	default:
+		l.detail = clamp(max(rest*6/11, rest-len(s.rows())-1), 4, 16)
+		l.tree = rest - l.detail
+	}
+	return l
+}
+
+// page is how far a page key goes in the tree.
+func (s Snapshot) page() int { return max(1, s.layout(s.width, s.height-2).tree-1) }
+
+// main draws the tree, the details and the head of the queue.
+func (s Snapshot) main(w, body int) []string {
+	l := s.layout(w, body)
+	lines := block(s.treeRows(l), l.left, l.tree+1)
+	switch {
+	case l.right > 0:
+		beside := block(s.detailRows(l.right, len(lines)), l.right, len(lines))
+		for i := range lines {
+			lines[i] += faint.Render(" │ ") + beside[i]
+		}
+	case l.detail > 0:
+		lines = append(lines, block(s.detailRows(w, l.detail), w, l.detail)...)
+	}
+	if l.queue > 0 {
+		rows := []row{rule(fmt.Sprintf("needs you: %d", len(s.Items)), warm, w)}
+		for _, x := range s.Items[:l.queue-1] {
+			rows = append(rows, s.itemLine(x, w))
+		}
+		lines = append(lines, block(rows, w, l.queue)...)
+	}
+	return lines[:min(len(lines), body)]
+}
+
+// rule is a line across the screen with a title in it.
+func rule(title string, look lipgloss.Style, w int) row {
+	title = fit(line(title), w-6)
+	return row{{"── ", faint}, {title, look}, {" ", faint}, {strings.Repeat("─", max(0, w-width(title)-4)), faint}}
+}
+
+// The columns of the tree beside the name, which has the rest.
+const (
+	stateColumn = 10
+	mailColumn  = 5
+	turnsColumn = 6
+	ageColumn   = 5
+)
+
+func (s Snapshot) treeRows(l layout) []row {
+	waits := clamp((l.left-44)/2, 0, 40)
+	name := l.left - 1 - stateColumn - mailColumn - turnsColumn - ageColumn - waits - 2
+	if name < 8 { // a narrow terminal has room for the name and the state only
+		name, waits = max(4, l.left-1-stateColumn), 0
+	}
+	columns := func(mark, a, state, mail, turns, waiting, age string, look, stateLook lipgloss.Style) row {
+		return row{{mark, look}, {pad(a, name), look}, {" " + pad(state, stateColumn-1), stateLook},
+			{right(mail, mailColumn) + right(turns, turnsColumn) + "  " + pad(waiting, waits) + right(age, ageColumn), look}}
+	}
+	rows := s.rows()
+	heads := "AGENT"
+	if s.filter != "" {
+		heads = fmt.Sprintf("AGENT %d/%d /%s", len(rows), len(s.Agents), line(s.filter))
+	}
+	out := []row{columns(" ", heads, "STATE", "MAIL", "TURNS", "WAITS FOR", "AGE", faint, faint)}
+	if len(rows) == 0 {
+		return append(out, s.noRows())
+	}
+	cursor := max(0, s.rowOf(s.selected))
+	top := clamp(cursor-l.tree/2, 0, max(0, len(rows)-l.tree))
+	for _, x := range rows[top:min(len(rows), top+l.tree)] {
+		look, state, mark := normal, stateLook(x.State), " "
+		if x.ID == s.selected {
+			look, state, mark = bar, bar, ">"
+		}
+		pending := ""
+		if x.Pending > 0 {
+			pending = fmt.Sprint(x.Pending)
+		}
+		out = append(out, columns(mark, treeName(x, s.filter != ""), line(string(x.State)), pending, fmt.Sprint(x.Turns),
+			line(strings.Join(x.WaitingFor, ", ")), ago(s.At, x.CreatedAt), look, state))
+	}
+	return out
+}
+
+func (s Snapshot) noRows() row {
+	switch {
+	case s.At.IsZero():
+		return nil
+	case s.filter != "":
+		return say(faint, "  no agent has %q in its path; esc shows all", s.filter)
+	default:
+		return say(faint, "  no agents yet: substrat agent create lead --dir ~/src/project")
+	}
+}
+
+// mostIndent is how deep a tree is drawn as one; below that only the depth is told.
+const mostIndent = 12
+
+// treeName is an agent's name at its depth, or its path in a list without its ancestors.
+func treeName(x substrat.Agent, flat bool) string {
+	if flat {
+		return line(x.Path)
+	}
+	depth := strings.Count(x.Path, "/")
+	if depth > mostIndent {
+		return strings.Repeat("  ", mostIndent) + fmt.Sprintf("+%d ", depth-mostIndent) + line(x.Name)
+	}
+	return strings.Repeat("  ", depth) + line(x.Name)
+}
+
+func stateLook(s substrat.AgentState) lipgloss.Style {
 	switch s {
 	case substrat.Busy:
-		return green
+		return good
 	case substrat.Waiting:
-		return blue
+		return cool
 	case substrat.Gated:
-		return yellow
+		return warm
 	case substrat.Failed:
-		return red
+		return alarm
+	case substrat.Terminated:
+		return faint
 	default:
-		return ""
+		return normal
 	}
 }
 
-// doing says in a few words what an agent is about.
-func doing(a substrat.Agent, now time.Time) string {
+// foot is the last line: what is typed, what came of an action, or the keys.
+func (s Snapshot) foot(w int) row {
 	switch {
-	case len(a.WaitingFor) > 0:
-		return safe("waits for " + strings.Join(a.WaitingFor, ", "))
-	case a.RetryAt != nil:
-		return safe("tries again in " + a.RetryAt.Sub(now).Round(time.Second).String() + ": " + a.LastError)
-	case a.LastError != "":
-		return safe(a.LastError)
-	case a.State == substrat.Busy:
-		return "a turn is running"
-	default:
-		return ""
+	case s.mode == modeMessage:
+		return typed("to "+line(s.target.path)+": ", s.input, w)
+	case s.mode == modeFilter:
+		return typed("path has: ", s.filter, w)
+	case s.mode == modeConfirm:
+		return row{{fit("end "+line(s.target.path), max(1, w-30)), alarm}, {" and all agents under it? y/n", alarm}}
+	case s.mode == modeItem && s.typing:
+		return typed("answer: ", s.input, w)
+	case s.notice != "":
+		return say(strong, "%s", s.notice)
 	}
+	return row{{keyHelp(s.mode, w), faint}}
 }
 
-// detailLines are what is known of the selected agent.
-func (m *model) detailLines(w, h int) []string {
-	var out []string
-	add := func(style, format string, args ...any) {
-		out = append(out, paint(style, fit(fmt.Sprintf(format, args...), w)))
+// keyHelp are the keys of a screen.
+func keyHelp(m mode, w int) string {
+	switch m {
+	case modeQueue:
+		return "j/k move  enter answer  q back"
+	case modeItem:
+		return "1-9, or up/down and space: choose  tab type  enter send  esc back"
+	case modeLog:
+		return "j/k PgUp/PgDn scroll  G to the end and on  q back"
+	case modeHelp:
+		return "any key goes back"
 	}
-	if why := m.snap.Why; why != nil && why.Agent.Path == m.selected {
-		a := why.Agent
-		add(bold, "%s  %s, %s, sandbox %s, net %s", safe(a.Path), a.Provider, a.Role, a.Sandbox, a.Network)
-		for _, r := range why.Reasons {
-			text := "waits for " + safe(r.Text)
-			if r.Since != nil {
-				text += ", since " + m.snap.At.Sub(*r.Since).Round(time.Second).String()
-			}
-			add("", " %s", text)
+	if w < 110 {
+		return "j/k  enter details  u queue  m message  l log  s stop  / filter  ? help  q quit"
+	}
+	return "j/k move  enter details  u queue  m message  l log  s stop turn  p poke  g gate  x end  / filter  ? help  q quit"
+}
+
+// typed shows the end of a line that is typed, with a cursor after it.
+func typed(prompt, input string, w int) row {
+	prompt, input = fit(prompt, max(0, w*2/3)), clean(input)
+	for room := max(0, w-width(prompt)-1); width(input) > room; {
+		_, rest := head(input, max(1, width(input)-room))
+		if rest == input {
+			rest = ""
 		}
-		if len(why.WaitedOnBy) > 0 {
-			add("", " %s waits for it", safe(strings.Join(why.WaitedOnBy, ", ")))
-		}
-		for _, next := range why.Next[:min(len(why.Next), 2)] {
-			add("", " next: %s from %s: %s", next.Kind, safe(next.From), safe(next.Text))
-		}
-		if s := a.SpentBelow; s != nil {
-			add(dim, " used with all under it: %d turns, %s, %d tokens, $%.2f", s.Turns, (time.Duration(s.WallMS) * time.Millisecond).Round(time.Second), s.Tokens, float64(s.CostMicros)/1e6)
-		}
+		input = rest
 	}
-	for i := len(m.snap.Turns) - 1; i >= 0 && len(out) < h; i-- {
-		t := m.snap.Turns[i]
-		add(outcomeColour(t), " turn %d %s %s: %s", t.Number, outcomeWord(t), took(t, m.snap.At), safe(firstOf(t.Detail, t.Text)))
-	}
-	for len(out) < h {
-		out = append(out, fit("", w))
-	}
-	return out[:h]
+	return row{{prompt, strong}, {input, normal}, {" ", bar}}
 }
-
-func firstOf(texts ...string) string {
-	for _, t := range texts {
-		if strings.TrimSpace(t) != "" {
-			return strings.TrimSpace(t)
-		}
-	}
-	return ""
-}
-
-func outcomeWord(t substrat.Turn) string {
-	if t.Outcome == "" {
-		return "running"
-	}
-	return string(t.Outcome)
-}
-
-func outcomeColour(t substrat.Turn) string {
-	switch t.Outcome {
-	case substrat.FailedTurn, substrat.TimedOut:
-		return red
-	case "":
-		return green
-	default:
-		return ""
-	}
-}
-
-func took(t substrat.Turn, now time.Time) string {
-	if t.EndedAt != nil {
-		now = *t.EndedAt
-	}
-	return max(now.Sub(t.StartedAt), 0).Round(time.Second / 10).String()
-}
-
-// queueHead is the beginning of the queue, under the tree.
-func (m *model) queueHead(most int) []string {
-	n := len(m.snap.Queue)
-	if n == 0 || most < 2 {
-		return nil
-	}
-	title := fmt.Sprintf("── needs you: %d (u) ", n)
-	out := []string{paint(yellow, fit(title+strings.Repeat("─", max(0, m.w-ansi.StringWidth(title))), m.w))}
-	for _, x := range m.snap.Queue[:min(n, most-1)] {
-		out = append(out, fit(fmt.Sprintf(" %s  %s  %s", x.Kind, safe(x.Agent), safe(x.Text)), m.w))
-	}
-	return out
-}
-
-// queueLines are the whole queue, with the item under the cursor in full.
-func (m *model) queueLines(h int) []string {
-	var out []string
-	if len(m.snap.Queue) == 0 {
-		return []string{fit(" nothing needs you", m.w)}
-	}
-	list := min(len(m.snap.Queue), max(3, h/3))
-	first := max(0, min(m.item-list/2, len(m.snap.Queue)-list))
-	for i := first; i < first+list; i++ {
-		x := m.snap.Queue[i]
-		style := ""
-		if i == m.item {
-			style = inverse
-		}
-		line := fmt.Sprintf(" %-10s  %-24s %5s  %s", x.Kind, safe(x.Agent), m.snap.At.Sub(x.CreatedAt).Round(time.Second), safe(x.Text))
-		out = append(out, paint(style, fit(line, m.w)))
-	}
-	x := m.snap.Queue[m.item]
-	out = append(out, paint(dim, strings.Repeat("─", m.w)))
-	for _, l := range strings.Split(x.Text, "\n") {
-		for part := range strings.SplitSeq(ansi.Wrap(safe(l), m.w-2, ""), "\n") {
-			out = append(out, fit(" "+part, m.w))
-		}
-	}
-	out = out[:min(len(out), max(0, h-len(x.Options)-2))]
-	for i, o := range x.Options {
-		out = append(out, paint(bold, fit(fmt.Sprintf("  %d  %s", i+1, safe(o)), m.w)))
-	}
-	if x.Deadline != nil {
-		text := " until " + x.Deadline.Local().Format("2 Jan 15:04")
-		if x.Default != "" {
-			text += ", then: " + safe(x.Default)
-		}
-		out = append(out, paint(dim, fit(text, m.w)))
-	}
-	return out[:min(len(out), h)]
-}
-
-// turnLines are what the selected agent said in its last turns.
-func (m *model) turnLines(h int) []string {
-	var all []string
-	for i := len(m.snap.Turns) - 1; i >= 0; i-- {
-		t := m.snap.Turns[i]
-		all = append(all, paint(bold, fit(fmt.Sprintf(" turn %d of %s  %s  %s", t.Number, safe(t.Agent), outcomeWord(t), took(t, m.snap.At)), m.w)))
-		text := strings.TrimSpace(t.Text)
-		if t.Detail != "" {
-			text = strings.TrimSpace(t.Detail + "\n" + text)
-		}
-		for l := range strings.SplitSeq(text, "\n") {
-			for part := range strings.SplitSeq(ansi.Wrap(safe(l), max(1, m.w-4), ""), "\n") {
-				all = append(all, fit("   "+part, m.w))
-			}
-		}
-	}
-	if len(all) == 0 {
-		all = []string{fit(" no turns yet", m.w)}
-	}
-	return window(all, &m.scroll, h, m.w)
-}
-
-// window gives h lines from the scroll position on, which it keeps in bounds.
-func window(all []string, scroll *int, h, w int) []string {
-	*scroll = max(0, min(*scroll, len(all)-h))
-	out := append([]string(nil), all[*scroll:min(len(all), *scroll+h)]...)
-	for len(out) < h {
-		out = append(out, fit("", w))
-	}
-	return out
-}
-
-func helpLines(w int) []string {
-	var out []string
-	for l := range strings.SplitSeq(help, "\n") {
-		out = append(out, fit(" "+l, w))
-	}
-	return out
-}
-
-const help = `
-The tree shows every agent with its state:
-  idle      it has nothing to do
-  busy      a turn is running
-  waiting   for a reply, or for you
-  gated     its gate is down: mail does not wake it
-  failed    its last turn failed for good
-
-up, down, j, k, page up, page down   move
-enter, l   what the agent said in its last turns (substrat log shows all)
-m          send it a message
-s          stop its turn
-p          poke: retry a failed turn now
-g          put its gate down, or lift it
-x          end it and everything under it (asks first)
-u          what needs you: questions, permissions, budgets, held messages
-/          show only agents with a word in path or state
-r          look again now
-q, ctrl+c  quit`
