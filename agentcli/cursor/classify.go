@@ -3,6 +3,7 @@ package cursor
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/agentcli"
@@ -11,11 +12,14 @@ import (
 // sign is a text by which a failure is known. The first that fits decides, so that the special stand before the general.
 type sign struct {
 	class  substrat.FailureClass
-	text   *regexp.Regexp
+	text   func() *regexp.Regexp
 	remedy string
 }
 
-func fits(pattern string) *regexp.Regexp { return regexp.MustCompile(`(?i)` + pattern) }
+// fits is compiled when it is first used: few processes of the program class a failure, and all begin with this package.
+func fits(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)` + pattern) })
+}
 
 // signs are the texts of builds 2026.02 to 2026.10, and those that users reported.
 var signs = []sign{
@@ -45,7 +49,7 @@ func classify(said string, otherwise substrat.FailureClass) (substrat.FailureCla
 		short = strings.ToValidUTF8(short[:detailMost], "") + "…"
 	}
 	for _, s := range signs {
-		if s.text.MatchString(said) {
+		if s.text().MatchString(said) {
 			return s.class, short + "; " + s.remedy
 		}
 	}

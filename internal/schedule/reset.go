@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -46,7 +47,10 @@ func (r *reader) good(t time.Time) bool {
 	return t.After(r.now) && !t.After(r.now.Add(ResetMost))
 }
 
-func pattern(s string) *regexp.Regexp { return regexp.MustCompile(`(?i)` + s) }
+// pattern is compiled when it is first used: every process of the program begins with this package, and few read a reset.
+func pattern(s string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)` + s) })
+}
 
 const (
 	// about stands before a time that is a reset, and not any other.
@@ -74,7 +78,7 @@ var (
 
 // stamp reads 2026-01-02T15:04:05Z and its likes. Without a zone such a time is UTC: a program wrote it.
 func (r *reader) stamp() (time.Time, bool) {
-	for _, m := range stamps.FindAllStringSubmatch(r.text, 16) {
+	for _, m := range stamps().FindAllStringSubmatch(r.text, 16) {
 		clock, offset := m[2], strings.ReplaceAll(m[3], ":", "")
 		if len(clock) == len("15:04") {
 			clock += ":00"
@@ -91,7 +95,7 @@ func (r *reader) stamp() (time.Time, bool) {
 
 // header reads the date of an HTTP header.
 func (r *reader) header() (time.Time, bool) {
-	for _, m := range mails.FindAllStringSubmatch(r.text, 16) {
+	for _, m := range mails().FindAllStringSubmatch(r.text, 16) {
 		if t, err := time.Parse("02 Jan 2006 15:04:05", m[1]); err == nil && r.good(t) {
 			return t, true
 		}
@@ -101,7 +105,7 @@ func (r *reader) header() (time.Time, bool) {
 
 // epoch reads seconds or milliseconds since 1970.
 func (r *reader) epoch() (time.Time, bool) {
-	for _, m := range epochs.FindAllStringSubmatch(r.text, 16) {
+	for _, m := range epochs().FindAllStringSubmatch(r.text, 16) {
 		n, err := strconv.ParseInt(m[1], 10, 64)
 		if err != nil {
 			continue
@@ -119,12 +123,12 @@ func (r *reader) epoch() (time.Time, bool) {
 
 // wait reads "try again in 5 minutes 30 seconds", "resets in 3h", "retry-after: 30".
 func (r *reader) wait() (time.Time, bool) {
-	for _, at := range waits.FindAllStringIndex(r.text, 16) {
+	for _, at := range waits().FindAllStringIndex(r.text, 16) {
 		if d := amounts(r.text[at[1]:]); d > 0 && r.good(r.now.Add(d)) {
 			return r.now.Add(d), true
 		}
 	}
-	for _, at := range bare.FindAllStringSubmatchIndex(r.text, 16) {
+	for _, at := range bare().FindAllStringSubmatchIndex(r.text, 16) {
 		if d := amounts(r.text[at[4]:]); d > 0 && r.good(r.now.Add(d)) {
 			return r.now.Add(d), true
 		}
@@ -144,7 +148,7 @@ func (r *reader) wait() (time.Time, bool) {
 func amounts(s string) time.Duration {
 	var sum float64
 	for {
-		m := amount.FindStringSubmatchIndex(s)
+		m := amount().FindStringSubmatchIndex(s)
 		if m == nil || m[1] < len(s) && letter(s[m[1]]) {
 			break
 		}

@@ -61,7 +61,7 @@ func (r *reader) location(name string) (*time.Location, bool) {
 
 // calendar reads "resets Oct 5 at 3pm (Asia/Seoul)", "try again at Apr 29th, 2026 9:55 PM", "cycle ends on January 2".
 func (r *reader) calendar() (time.Time, bool) {
-	for _, m := range calendars.FindAllStringSubmatch(r.text, 16) {
+	for _, m := range calendars().FindAllStringSubmatch(r.text, 16) {
 		at, ok := r.location(m[7])
 		if !ok {
 			continue
@@ -93,7 +93,7 @@ func (r *reader) day(year, month, day int, at *time.Location) (time.Time, bool) 
 
 // clock reads "resets 3pm", "try again at 12:16 PM", "resets Monday 10:00 (Asia/Dhaka)", "resets on Monday".
 func (r *reader) clock() (time.Time, bool) {
-	for _, m := range clocks.FindAllStringSubmatch(r.text, 16) {
+	for _, m := range clocks().FindAllStringSubmatch(r.text, 16) {
 		hour, minute, ok := daytimeOf(m[2], m[3], m[4])
 		if !ok {
 			continue
@@ -104,7 +104,7 @@ func (r *reader) clock() (time.Time, bool) {
 			}
 		}
 	}
-	for _, m := range weekdays.FindAllStringSubmatch(r.text, 16) {
+	for _, m := range weekdays().FindAllStringSubmatch(r.text, 16) {
 		if t := r.next(indexOf(dayNames, m[1]), 0, 0, r.now.Location()); r.good(t) {
 			return t, true
 		}
@@ -135,10 +135,10 @@ func (r *reader) next(weekday, hour, minute int, at *time.Location) time.Time {
 // tomorrow.
 func (r *reader) date() (time.Time, bool) {
 	var found [][3]string
-	for _, m := range slashed.FindAllStringSubmatch(r.text, 16) {
+	for _, m := range slashed().FindAllStringSubmatch(r.text, 16) {
 		found = append(found, [3]string{m[3], m[1], m[2]})
 	}
-	for _, m := range dashed.FindAllStringSubmatch(r.text, 16) {
+	for _, m := range dashed().FindAllStringSubmatch(r.text, 16) {
 		found = append(found, [3]string{m[1], m[2], m[3]})
 	}
 	for _, f := range found {
