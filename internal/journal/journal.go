@@ -39,7 +39,7 @@ type Batch struct {
 // Doc is a record that left the hot state in its final form, kept for people to list and read. Docs are a view: they can
 // be made again from the log. A later Doc of the same Kind and ID replaces the earlier one.
 type Doc struct {
-	// Kind is "message", "turn" or "agent".
+	// Kind is "message", "turn", "agent" or "item".
 	Kind string
 	ID   string
 	// Team is the root agent's id, the batch's if empty. Agent is an agent's id, Path its path at the time.
