@@ -10,4 +10,4 @@ if ! sh scripts/setup.sh cc; then
 fi
 [ $# -gt 0 ] || set -- ./...
 [ -n "$race" ] && export CGO_ENABLED=1
-exec go tool -modfile=tools/go.mod gotestsum --format pkgname -- $race -timeout 9m "$@"
+exec go tool -modfile=tools/go.mod gotestsum --format pkgname -- $race -timeout 12m "$@"

@@ -12,6 +12,7 @@ import (
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/internal/team"
+	"substrat.dev/substrat/internal/tool"
 )
 
 //go:embed roles/*.md
@@ -31,13 +32,15 @@ type standing struct {
 	// Name and Path are the agent's, Parent its parent's name, empty for a root.
 	Name, Path, Parent string
 	Role               substrat.Role
+	// Tools are the names of the agents' tools.
+	Tools string
 	// Instructions are those it was created with, Metadata its notes.
 	Instructions string
 	Metadata     map[string]string
 }
 
 func standingOf(s *team.State, a *team.Agent) standing {
-	out := standing{Name: a.Name, Path: s.Path(a.ID), Role: a.Role, Instructions: a.Instructions, Metadata: a.Metadata}
+	out := standing{Tools: tool.Names(), Name: a.Name, Path: s.Path(a.ID), Role: a.Role, Instructions: a.Instructions, Metadata: a.Metadata}
 	if p := s.Agents[a.Parent]; p != nil {
 		out.Parent = p.Name
 	}

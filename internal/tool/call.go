@@ -37,7 +37,7 @@ func Find(name string) *Tool {
 }
 
 func unknown(name string) error {
-	return substrat.Errorf(substrat.CodeNotFound, "no tool is called %.80q", name).WithHint("there are %s", names())
+	return substrat.Errorf(substrat.CodeNotFound, "no tool is called %.80q", name).WithHint("there are %s", Names())
 }
 
 // invoke asks the host whether the call may be made, and makes it.

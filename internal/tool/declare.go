@@ -118,8 +118,8 @@ func (t *Tool) listed() *mcp.Tool {
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: t.ReadOnly, DestructiveHint: &destroys, OpenWorldHint: &no}}
 }
 
-// names lists the tools for the hint of an error.
-func names() string {
+// Names lists the tools in words.
+func Names() string {
 	var out []string
 	for i := range All {
 		out = append(out, All[i].Name)
