@@ -99,7 +99,7 @@ type Engine struct {
 	stopOnce sync.Once
 }
 
-// Open loads every team from the journal. Run starts the work.
+// Open loads every team from the journal. Run starts the work and, at its end, closes what Open opened.
 func Open(ctx context.Context, cfg Config, j journal.Journal) (*Engine, error) {
 	if cfg.Rules == nil {
 		cfg.Rules = NoRules{}
@@ -128,6 +128,8 @@ func Open(ctx context.Context, cfg Config, j journal.Journal) (*Engine, error) {
 	if err := e.load(ctx); err != nil {
 		return nil, err
 	}
+	e.prepareEtc()
+	e.openIndex(ctx)
 	return e, nil
 }
 
@@ -136,12 +138,10 @@ func Open(ctx context.Context, cfg Config, j journal.Journal) (*Engine, error) {
 func (e *Engine) Run(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	e.prepareEtc()
 	e.launcher = turn.NewLauncher(e.cfg.Exe, min(e.cfg.Slots, spareShims))
 	defer func() { err = errors.Join(err, e.launcher.Close()) }()
 	e.sweep(ctx)
 	e.findLive(ctx)
-	e.openIndex(ctx)
 	if e.indexer.x != nil {
 		defer func() { err = errors.Join(err, e.indexer.x.Close()) }()
 		e.wg.Go(func() { e.indexLoop(ctx) })

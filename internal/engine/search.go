@@ -50,7 +50,7 @@ func (e *Engine) indexLoop(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := e.catchUp(ctx); err != nil && ctx.Err() == nil {
+			if err := e.mendIndex(ctx, e.catchUp(ctx)); err != nil && ctx.Err() == nil {
 				e.cfg.Log.Warn("cannot bring the search index up to the journal", "error", err)
 			}
 		}
@@ -153,7 +153,21 @@ func (e *Engine) Search(ctx context.Context, text string, limit int, newest bool
 	wait, cancel := context.WithTimeout(ctx, indexWait)
 	defer cancel()
 	if err := e.catchUp(wait); err != nil && wait.Err() == nil {
-		return nil, err
+		return nil, e.mendIndex(ctx, err)
 	}
-	return e.indexer.x.Find(ctx, q)
+	hits, err := e.indexer.x.Find(ctx, q)
+	return hits, e.mendIndex(ctx, err)
+}
+
+// mendIndex begins a broken index anew, and says so; the next search finds it filled.
+func (e *Engine) mendIndex(ctx context.Context, err error) error {
+	if !search.Damaged(err) {
+		return err
+	}
+	e.indexer.mu.Lock()
+	defer e.indexer.mu.Unlock()
+	if fresh := e.indexer.x.Reset(ctx); fresh != nil {
+		return fresh
+	}
+	return substrat.Errorf(substrat.CodeStorage, "the search index was damaged and is made anew").WithHint("search again")
 }

@@ -11,9 +11,10 @@ import (
 	"database/sql"
 	"errors"
 	"os"
+	"sync"
 	"time"
 
-	_ "modernc.org/sqlite" // the database driver, with FTS5
+	"modernc.org/sqlite" // the database driver, with FTS5
 
 	"substrat.dev/substrat"
 )
@@ -31,7 +32,9 @@ PRAGMA user_version = 1;`
 
 // Index is an open index. Its methods are safe for concurrent use.
 type Index struct {
-	db *sql.DB
+	path string
+	mu   sync.RWMutex // held for reading while db is used
+	db   *sql.DB
 }
 
 // Entry is one text to be found: a message, or what an agent did and said in a turn.
@@ -51,10 +54,8 @@ func Open(ctx context.Context, path string) (*Index, error) {
 	if err == nil {
 		return x, nil
 	}
-	for _, suffix := range []string{"", "-wal", "-shm"} {
-		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, substrat.Errorf(substrat.CodeStorage, "cannot begin the search index anew: %v", err)
-		}
+	if err := Remove(path); err != nil {
+		return nil, err
 	}
 	if x, err = open(ctx, path); err != nil {
 		return nil, substrat.Errorf(substrat.CodeStorage, "cannot make the search index %s: %v", path, err)
@@ -83,24 +84,63 @@ func open(ctx context.Context, path string) (_ *Index, err error) {
 	} else if is != version {
 		return nil, errors.New("another version")
 	}
-	var check string
-	if err := db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&check); err != nil || check != "ok" {
-		return nil, errors.Join(err, errors.New(check))
+	// A look at every page would cost a large index seconds at each start: damage further in shows when it is read.
+	var seq int64
+	if err := db.QueryRowContext(ctx, "SELECT seq FROM position").Scan(&seq); err != nil {
+		return nil, err
 	}
-	return &Index{db: db}, nil
+	return &Index{path: path, db: db}, nil
+}
+
+// Damaged reports whether an error says that the file is broken: then it is to be removed and made anew.
+func Damaged(err error) bool {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.Code() & 0xff {
+	case corrupt, notADatabase:
+		return true
+	default:
+		return false
+	}
+}
+
+// The result codes of SQLite for a broken file.
+const (
+	corrupt      = 11
+	notADatabase = 26
+)
+
+// Remove removes the files of an index that is closed.
+func Remove(path string) error {
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return substrat.Errorf(substrat.CodeStorage, "cannot begin the search index anew: %v", err)
+		}
+	}
+	return nil
 }
 
 // Close closes the file.
-func (x *Index) Close() error { return x.db.Close() }
+func (x *Index) Close() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.db.Close()
+}
 
 // Position is the last event of the journal that was looked at.
 func (x *Index) Position(ctx context.Context) (seq int64, err error) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
 	err = x.db.QueryRowContext(ctx, "SELECT seq FROM position").Scan(&seq)
 	return seq, wrap("read", err)
 }
 
 // Add adds what was found up to an event of the journal.
 func (x *Index) Add(ctx context.Context, entries []Entry, seq int64) error {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
 	tx, err := x.db.BeginTx(ctx, nil)
 	if err != nil {
 		return wrap("write to", err)
@@ -122,10 +162,38 @@ func (x *Index) Add(ctx context.Context, entries []Entry, seq int64) error {
 	return wrap("write to", tx.Commit())
 }
 
+// failure keeps the cause in the chain.
+type failure struct {
+	said  *substrat.Error
+	cause error
+}
+
+// Error implements error.
+func (f failure) Error() string { return f.said.Error() }
+
+// Unwrap gives both: what programs decide on, and what the store said.
+func (f failure) Unwrap() []error { return []error{f.said, f.cause} }
+
 func wrap(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return substrat.Errorf(substrat.CodeStorage, "cannot %s the search index: %v", what, err).
-		WithHint("it can be removed while the daemon is stopped, and is made anew")
+	return failure{substrat.Errorf(substrat.CodeStorage, "cannot %s the search index: %v", what, err).
+		WithHint("it can be removed while the daemon is stopped, and is made anew"), err}
+}
+
+// Reset removes a broken file and begins another.
+func (x *Index) Reset(ctx context.Context) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	_ = x.db.Close()
+	if err := Remove(x.path); err != nil {
+		return err
+	}
+	fresh, err := open(ctx, x.path)
+	if err != nil {
+		return wrap("make", err)
+	}
+	x.db = fresh.db
+	return nil
 }

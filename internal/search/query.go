@@ -177,6 +177,8 @@ func (x *Index) Find(ctx context.Context, q Query) ([]substrat.Hit, error) {
 	if q.Newest {
 		order = "at DESC, rank"
 	}
+	x.mu.RLock()
+	defer x.mu.RUnlock()
 	rows, err := x.db.QueryContext(ctx, "SELECT kind, id, team, agent, sender, recipient, at, snippet(entries, 0, char(2), char(3), '…', 24) FROM entries WHERE "+
 		where+" ORDER BY "+order+" LIMIT ?", append(args, min(q.Limit, limitMost))...)
 	if err != nil {

@@ -121,6 +121,10 @@ func TestDamaged(t *testing.T) {
 		if seq, err := x.Position(context.Background()); err != nil || seq != 0 && name == "garbage" {
 			t.Errorf("%s: position %d, %v", name, seq, err)
 		}
+		q, _ := Parse("parser", now)
+		if hits, err := x.Find(context.Background(), q); err != nil && !Damaged(err) || err == nil && name == "torn" && len(hits) > 0 {
+			t.Errorf("%s: %v, %v", name, hits, err)
+		}
 		_ = x.Close()
 	}
 }
