@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"substrat.dev/substrat"
-	"substrat.dev/substrat/agentcli"
 	"substrat.dev/substrat/client"
+	"substrat.dev/substrat/internal/render"
 )
 
 func (a *app) attachCommand() *cobra.Command {
@@ -49,13 +49,13 @@ func (a *app) attach(ctx context.Context, c *client.Client, x substrat.Agent) er
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		p := &live{app: a}
+		p := &transcript{app: a, c: c, out: a.transcript(render.Options{Brief: true}), talks: true}
 		for item, err := range c.Stream(ctx, x.ID, from) {
 			if err != nil {
 				cancel(err)
 				return
 			}
-			p.show(item)
+			p.show(ctx, item)
 		}
 	})
 	err := a.talk(ctx, c, x)
@@ -121,70 +121,5 @@ func (a *app) settle(ctx context.Context, c *client.Client, id string) error {
 		case <-ctx.Done():
 			return nil
 		}
-	}
-}
-
-// live prints a stream for people, or as JSON lines.
-type live struct {
-	*app
-	// open says that a line of text is not ended yet.
-	open bool
-}
-
-func (l *live) show(item client.StreamItem) {
-	_ = l.app.show(item, func() {
-		switch {
-		case item.Started != nil:
-			l.line("── turn %d", item.Number)
-		case item.Ended != nil:
-			l.line("── %s%s", item.Ended.Outcome, reasonOf(item.Ended))
-		case item.Event != nil:
-			l.event(*item.Event)
-		}
-	})
-}
-
-func reasonOf(t *substrat.Turn) string {
-	if t.Class == "" {
-		return ""
-	}
-	return fmt.Sprintf(": %s: %s", t.Class, oneLine(t.Detail, 200))
-}
-
-func (l *live) event(e agentcli.Event) {
-	switch e.Type {
-	case agentcli.EventText:
-		fmt.Fprint(l.Out, printable(e.Text))
-		l.open = !strings.HasSuffix(e.Text, "\n")
-	case agentcli.EventTextEnd:
-		l.end()
-	case agentcli.EventToolEnd:
-		l.line("  %s %s%s", e.Tool.Name, oneLine(e.Tool.Title, 80), toolEnd(e.Tool))
-	case agentcli.EventRetry:
-		l.line("  (%s)", printable(e.Text))
-	case agentcli.EventQuestion:
-		for _, p := range e.Ask.Prompts {
-			l.line("  asks: %s", oneLine(p.Prompt, 200))
-		}
-	}
-}
-
-func toolEnd(t *agentcli.ToolCall) string {
-	if t.Status == agentcli.ToolOK {
-		return ""
-	}
-	return fmt.Sprintf(" [%s: %s]", t.Status, oneLine(t.Error, 80))
-}
-
-// line prints on a line of its own.
-func (l *live) line(format string, args ...any) {
-	l.end()
-	fmt.Fprintf(l.Out, format+"\n", args...)
-}
-
-func (l *live) end() {
-	if l.open {
-		fmt.Fprintln(l.Out)
-		l.open = false
 	}
 }

@@ -3,14 +3,15 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strings"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"substrat.dev/substrat"
-	"substrat.dev/substrat/agentcli"
 	"substrat.dev/substrat/client"
+	"substrat.dev/substrat/internal/render"
 )
 
 func (a *app) logCommand() *cobra.Command {
@@ -36,25 +37,41 @@ output and the changes they made, and how it ended. --json prints the stream's i
 		if *turns > 0 {
 			list = list[max(0, len(list)-*turns):]
 		}
-		t := &transcript{live: live{app: a}, c: c, ctx: cmd.Context(), full: *full}
-		return t.run(args[0], list, *follow)
+		t := &transcript{app: a, c: c, out: a.transcript(render.Options{Full: *full})}
+		return t.run(cmd.Context(), args[0], list, *follow)
 	}
 	return cmd
 }
 
-// transcript prints turns at leisure, with all that attach leaves out.
+// transcript shows a stream, to people or as JSON lines.
 type transcript struct {
-	live
-	c    *client.Client
-	ctx  context.Context //nolint:containedctx // it lives as long as one command
-	full bool
+	*app
+	c   *client.Client
+	out *render.Transcript
+	// talks says that the person at the terminal is the one who writes to the agent, and knows what they wrote.
+	talks bool
+}
+
+// transcript makes one for the output there is: wrapped and coloured on a terminal only.
+func (a *app) transcript(o render.Options) *render.Transcript {
+	if f, ok := a.Out.(*os.File); ok && terminal(a.Out) {
+		o.Colour = a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb"
+		o.Width = func() int {
+			w, _, err := term.GetSize(int(f.Fd()))
+			if err != nil {
+				return 0
+			}
+			return w
+		}
+	}
+	return render.New(a.Out, o)
 }
 
 // openPause is how long an open turn may be silent before a log that does not follow ends.
 const openPause = 300 * time.Millisecond
 
 // run shows turns from the first of a list on, to the end of the last or, if it follows, for ever.
-func (t *transcript) run(ref string, list []substrat.Turn, follow bool) error {
+func (t *transcript) run(parent context.Context, ref string, list []substrat.Turn, follow bool) error {
 	if len(list) == 0 && !follow {
 		return t.app.show([]int{}, func() { fmt.Fprintln(t.Out, "no turns yet") })
 	}
@@ -62,7 +79,7 @@ func (t *transcript) run(ref string, list []substrat.Turn, follow bool) error {
 	if len(list) > 0 {
 		from.Turn, last = list[0].Number, list[len(list)-1].Number
 	}
-	ctx, cancel := context.WithCancel(t.ctx)
+	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
 	pause := time.AfterFunc(time.Hour, cancel)
 	defer pause.Stop()
@@ -70,7 +87,7 @@ func (t *transcript) run(ref string, list []substrat.Turn, follow bool) error {
 		if err != nil {
 			return err
 		}
-		t.show(item)
+		t.show(parent, item)
 		if follow {
 			continue
 		}
@@ -81,105 +98,34 @@ func (t *transcript) run(ref string, list []substrat.Turn, follow bool) error {
 			pause.Reset(openPause)
 		}
 	}
-	t.end()
-	if !follow && ctx.Err() != nil && t.ctx.Err() == nil && !t.json {
-		t.line("── still running; --follow stays")
+	if !follow && ctx.Err() != nil && parent.Err() == nil && !t.json {
+		t.out.Pause("running")
+		t.out.Note("still running; --follow stays")
 	}
 	return nil
 }
 
-func (t *transcript) show(item client.StreamItem) {
+func (t *transcript) show(ctx context.Context, item client.StreamItem) {
 	_ = t.app.show(item, func() {
 		switch {
 		case item.Started != nil:
-			t.started(item)
+			t.out.Started(*item.Started, t.prompt(ctx, item.Started.Messages))
 		case item.Ended != nil:
-			t.ended(item.Ended)
+			t.out.Ended(*item.Ended)
 		case item.Event != nil:
-			t.event(*item.Event)
+			t.out.Event(*item.Event)
 		}
 	})
 }
 
-func (t *transcript) started(item client.StreamItem) {
-	t.line("── turn %d  %s", item.Number, item.Started.StartedAt.Local().Format(time.DateTime))
-	for _, id := range item.Started.Messages {
-		m, err := t.c.Message(t.ctx, id)
-		if err != nil {
-			continue
+// prompt gets the messages a turn began with. One that cannot be read is left out: the transcript is worth more than it.
+func (t *transcript) prompt(ctx context.Context, ids []string) []substrat.Message {
+	var out []substrat.Message
+	for _, id := range ids {
+		m, err := t.c.Message(ctx, id)
+		if err == nil && (!t.talks || m.Kind != substrat.KindUser) {
+			out = append(out, m)
 		}
-		t.line("» %s from %s:", m.Kind, printable(m.From))
-		t.block(m.Text, 20)
 	}
-}
-
-func (t *transcript) ended(x *substrat.Turn) {
-	said := fmt.Sprintf("── %s%s", x.Outcome, reasonOf(x))
-	if x.EndedAt != nil {
-		said += ", " + x.EndedAt.Sub(x.StartedAt).Round(time.Millisecond).String()
-	}
-	if u := x.Usage; u != nil {
-		said += fmt.Sprintf(", %d tokens in, %d out", u.InputTokens, u.OutputTokens)
-	}
-	if x.CostMicros > 0 {
-		said += ", " + dollars(x.CostMicros)
-	}
-	t.line("%s\n", said)
-}
-
-func (t *transcript) event(e agentcli.Event) {
-	if e.Type != agentcli.EventToolEnd {
-		t.live.event(e)
-		return
-	}
-	x := e.Tool
-	name := x.Name
-	if x.Server != "" {
-		name += " " + x.Server
-	}
-	exit := ""
-	if x.ExitCode != nil && *x.ExitCode != 0 {
-		exit = fmt.Sprintf(" (exit %d)", *x.ExitCode)
-	}
-	t.line("• %s %s%s%s", printable(name), oneLine(x.Title, 200), exit, toolEnd(x))
-	switch {
-	case x.Diff != "":
-		t.diff(x.Diff)
-	case strings.TrimSpace(x.Output) != "":
-		t.block(x.Output, 6)
-	}
-}
-
-// block prints a text indented, so many lines of it.
-func (t *transcript) block(text string, most int) {
-	lines := strings.Split(strings.TrimRight(printable(text), "\n"), "\n")
-	for i, l := range lines {
-		if i == most && len(lines) > most+1 && !t.full {
-			t.line("    … %d more lines", len(lines)-i)
-			return
-		}
-		if r := []rune(l); len(r) > 400 && !t.full {
-			l = string(r[:400]) + "…"
-		}
-		t.line("    %s", l)
-	}
-}
-
-// diff prints changes, in colour on a terminal.
-func (t *transcript) diff(text string) {
-	colour := terminal(t.Out) && t.Getenv("NO_COLOR") == ""
-	lines := strings.Split(strings.TrimRight(printable(text), "\n"), "\n")
-	for i, l := range lines {
-		if i == 40 && len(lines) > 41 && !t.full {
-			t.line("    … %d more lines", len(lines)-i)
-			return
-		}
-		switch {
-		case colour && strings.HasPrefix(l, "+"):
-			l = "\x1b[32m" + l + "\x1b[0m"
-		case colour && strings.HasPrefix(l, "-"):
-			l = "\x1b[31m" + l + "\x1b[0m"
-		}
-		t.line("    %s", l)
-	}
+	return out
 }

@@ -5,27 +5,13 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"substrat.dev/substrat"
+	"substrat.dev/substrat/internal/render"
 )
 
-// printable shows text from elsewhere on a terminal: control characters, and characters that change the order or hide, are
-// written out. Line breaks and tabs stay.
-func printable(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\n' || r == '\t':
-			b.WriteRune(r)
-		case unicode.IsControl(r), unicode.Is(unicode.Cf, r) && r != '\u200d', r >= 0xE0000 && r <= 0xE007F:
-			fmt.Fprintf(&b, "\\u%04x", r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
+// printable shows text from elsewhere on a terminal, which must not obey it.
+func printable(s string) string { return render.Printable(s) }
 
 // oneLine shows the beginning of a text in a table.
 func oneLine(s string, most int) string {

@@ -9,6 +9,7 @@ import (
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/client"
+	"substrat.dev/substrat/internal/render"
 )
 
 func (a *app) workspaceCommand() *cobra.Command {
@@ -146,8 +147,7 @@ func (a *app) workspaceDiff() *cobra.Command {
 		return a.show(d, func() {
 			fmt.Fprintf(a.Out, "%s: %s ahead of %s, %d behind, %s\n", printable(d.Branch), count(d.Ahead, "commit"), printable(d.Base), d.Behind,
 				count(len(d.Uncommitted), "uncommitted file"))
-			t := &transcript{live: live{app: a}, full: true}
-			t.diff(d.Text)
+			a.transcript(render.Options{Full: true}).Diff(d.Text)
 			if d.Cut {
 				fmt.Fprintln(a.Out, "(the diff is longer)")
 			}
