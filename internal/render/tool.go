@@ -31,7 +31,7 @@ func (t *Transcript) tool(e agentcli.Event) {
 	}
 	time := ""
 	if i := slices.IndexFunc(t.open, func(c call) bool { return c.tool.ID == x.ID }); i >= 0 {
-		if from := t.open[i].ms; from > 0 && e.TimeMS >= from {
+		if from := t.open[i].ms; from > 0 && e.TimeMS-from >= 10 {
 			time = took(msec(e.TimeMS - from))
 		}
 		t.open = slices.Delete(t.open, i, i+1)
@@ -48,7 +48,8 @@ func (t *Transcript) tool(e agentcli.Event) {
 	case t.o.Brief:
 	case x.Diff != "":
 		t.Diff(x.Diff)
-	case strings.TrimSpace(x.Output) != "" && x.Name != "Todo":
+	case x.Name == "Todo", x.Name == "getMcpTools" && !t.o.Full: // the list follows; schemas are for the agent
+	case strings.TrimSpace(x.Output) != "":
 		t.output(x.Output)
 	}
 }
@@ -59,14 +60,14 @@ func (t *Transcript) call(x *agentcli.ToolCall, time, status string) {
 	if x.ExitCode != nil && *x.ExitCode != 0 {
 		tail += fmt.Sprintf(" (exit %d)", *x.ExitCode)
 	}
+	if status != "" {
+		tail += " [" + status + "]"
+	}
 	if plus, minus := diffSize(x.Diff); plus+minus > 0 {
 		tail += fmt.Sprintf(" +%d -%d", plus, minus)
 	}
 	if time != "" {
 		tail += " " + time
-	}
-	if status != "" {
-		tail += " [" + status + "]"
 	}
 	what := OneLine(calledWith(x), mostLine/2)
 	if w := t.width(); w > 0 && !t.o.Full {

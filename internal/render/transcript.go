@@ -57,8 +57,11 @@ func New(w io.Writer, o Options) *Transcript {
 func (t *Transcript) Started(x substrat.Turn, prompt []substrat.Message) {
 	t.open = nil
 	t.thought.Reset()
-	head := fmt.Sprintf("── turn %d  %s ", x.Number, x.StartedAt.Local().Format(time.DateTime))
-	t.heading(head + strings.Repeat("─", max(0, t.width()-columns(head))))
+	head := fmt.Sprintf("── turn %d  %s", x.Number, x.StartedAt.Local().Format(time.DateTime))
+	if rest := t.width() - columns(head) - 1; rest > 0 {
+		head += " " + strings.Repeat("─", rest)
+	}
+	t.line(bold, "%s", head)
 	most := mostPrompt
 	if t.o.Brief {
 		most = mostPromptBrief
@@ -124,7 +127,7 @@ func (t *Transcript) Ended(x substrat.Turn) {
 		said += ", " + took(x.EndedAt.Sub(x.StartedAt))
 	}
 	if x.ToolCalls > 0 {
-		said += fmt.Sprintf(", %d tool calls", x.ToolCalls)
+		said += fmt.Sprintf(", %d tool %s", x.ToolCalls, plural(x.ToolCalls, "call"))
 	}
 	if u := x.Usage; u != nil {
 		said += fmt.Sprintf(", %d tokens in, %d out", u.InputTokens, u.OutputTokens)
@@ -231,8 +234,6 @@ func (t *Transcript) line(style, format string, args ...any) {
 		t.raw(paint(t.o.Colour, style, l))
 	}
 }
-
-func (t *Transcript) heading(s string) { t.line(bold, "%s", s) }
 
 // raw writes one line as it is, after the text that is open.
 func (t *Transcript) raw(s string) {
