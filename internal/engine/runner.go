@@ -85,6 +85,9 @@ func (r *runner) run(ctx context.Context) {
 	}
 	if err != nil {
 		v = verdict{outcome: substrat.FailedTurn, class: classOf(err), detail: err.Error()}
+		if v.class == substrat.ClassInterrupted {
+			v.outcome = substrat.Interrupted
+		}
 	}
 	// Whoever learns of the outcome finds the workspace as the agent left it, and nothing of ours in it.
 	r.e.releaseDirs(r.dir)

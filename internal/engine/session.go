@@ -83,12 +83,24 @@ func (r *runner) awaitSession(ctx context.Context, t *turn.Turn) ([]byte, agentc
 		if err := turn.Reap(ctx, filepath.Join(r.dir, "session")); err != nil {
 			return nil, agentcli.Exit{}, err
 		}
+		// It says nothing of the agent that the process was cut off, unless it had printed what was wanted.
+		if len(out) == 0 {
+			return nil, agentcli.Exit{}, cutOff{}
+		}
 	}
 	if exit.Reason == turn.StartFailed {
 		return nil, agentcli.Exit{}, substrat.Errorf(substrat.CodeNotInstalled, "cannot start the agent: %s", exit.Err)
 	}
 	return out, agentcli.Exit{Code: exit.Code, Signal: exit.Signal, Stderr: t.StderrTail()}, nil
 }
+
+// cutOff is why there is no session: its process was lost, as a daemon's death at the wrong moment can bring about.
+type cutOff struct{}
+
+func (cutOff) Error() string { return "the turn was cut off while its conversation was being made" }
+
+// FailureClass classes it.
+func (cutOff) FailureClass() substrat.FailureClass { return substrat.ClassInterrupted }
 
 // sessionLimit bounds the making of a session.
 const sessionLimit = time.Minute
