@@ -22,14 +22,11 @@ func (e *Engine) PlaceWorkspace(ctx context.Context, c tool.Caller, worktree boo
 	if !worktree {
 		return nil
 	}
-	var at, path string
-	err := e.Look(ctx, c.Team, func(s *team.State) error {
-		if s.Agents[c.Agent] == nil {
-			return substrat.Errorf(substrat.CodeTerminated, "the agent has ended")
-		}
-		at, path = s.Living(c.Agent).Dir(), s.Path(c.Agent)
-		return nil
-	})
+	l, path, err := e.livingOf(ctx, c.Team, c.Agent)
+	if err != nil {
+		return err
+	}
+	at, err := l.settle(ctx)
 	if err != nil {
 		return err
 	}
@@ -61,18 +58,14 @@ func (e *Engine) houseNew(ctx context.Context, n substrat.NewAgent, teamID strin
 	}
 	dir, path := n.Dir, n.Name
 	if c.Parent != "" {
-		err = e.Look(ctx, teamID, func(s *team.State) error {
-			if s.Agents[c.Parent] == nil {
-				return substrat.Errorf(substrat.CodeTerminated, "the parent has ended")
-			}
-			path = s.Path(c.Parent) + "/" + n.Name
-			if dir == "" {
-				dir = s.Living(c.Parent).Dir()
-			}
-			return nil
-		})
+		l, parent, err := e.livingOf(ctx, teamID, c.Parent)
 		if err != nil {
 			return err
+		}
+		if path = parent + "/" + n.Name; dir == "" {
+			if dir, err = l.settle(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	if dir == "" {
@@ -88,6 +81,26 @@ func (e *Engine) houseNew(ctx context.Context, n substrat.NewAgent, teamID strin
 	id := e.NewID()
 	c.Own = &team.CreateWorkspace{ID: id, Name: treeName(path), Dir: e.workspaceDir(id), Made: true, Tree: tree}
 	return nil
+}
+
+// home is where an agent lives.
+type home struct{ team.Living }
+
+// settle makes the directory if it is not there, because an agent that had no turn yet may be asked for its repository.
+func (h home) settle(ctx context.Context) (dir string, err error) {
+	return settlePlace(ctx, h.Base, h.Subdir, h.Made, h.Tree)
+}
+
+// livingOf tells where an agent lives, and the agent's path.
+func (e *Engine) livingOf(ctx context.Context, teamID, agent string) (h home, path string, err error) {
+	err = e.Look(ctx, teamID, func(s *team.State) error {
+		if s.Agents[agent] == nil {
+			return substrat.Errorf(substrat.CodeTerminated, "the agent has ended")
+		}
+		h, path = home{s.Living(agent)}, s.Path(agent)
+		return nil
+	})
+	return h, path, err
 }
 
 // treeName is what the worktree of an agent is called among the user's workspaces.
@@ -108,7 +121,8 @@ func (e *Engine) workspaceID(ctx context.Context, teamID, parent, ref string) (i
 
 // worktreeOf plans a worktree of the repository that a directory is in.
 func worktreeOf(dir, branch, path string) (*team.Tree, error) {
-	repo, ok := workspace.Repo(dir)
+	// The first work tree, because others, an agent's for one, may go before this one does.
+	repo, ok := workspace.Main(dir)
 	if !ok {
 		return nil, substrat.Errorf(substrat.CodeInvalid, "cannot make a git worktree: %s is in no git repository", dir).
 			WithHint("git init and a first commit make one")

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -8,6 +10,8 @@ import (
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/internal/sandbox"
+	"substrat.dev/substrat/internal/team"
+	"substrat.dev/substrat/internal/workspace"
 )
 
 // linked are the binds of what is shown in a workspace: its links, and for a git worktree the repository it belongs to.
@@ -16,25 +20,51 @@ func (r *runner) linked(a *attempt) []sandbox.Bind {
 	for _, m := range a.links {
 		out = append(out, sandbox.Bind{Host: m.Base, At: filepath.Join(a.agent.Dir, m.At), Write: !m.ReadOnly && !a.living.ReadOnly})
 	}
-	if t := a.living.Tree; t != nil {
-		out = append(out, gitBinds(t.Repo, !a.living.ReadOnly)...)
-	}
-	return out
+	return append(out, a.git...)
 }
 
 // gitBinds show the repository of a worktree at its own place, so that git works in the worktree. What git would run on
 // the host later, its configuration and its hooks, stays read-only.
-func gitBinds(repo string, write bool) []sandbox.Bind {
-	git := filepath.Join(repo, ".git")
-	if st, err := os.Stat(git); err != nil || !st.IsDir() {
-		git = repo // a bare repository
+func gitBinds(l team.Living) ([]sandbox.Bind, error) {
+	if l.Tree == nil {
+		return nil, nil
 	}
-	binds := []sandbox.Bind{{Host: git, At: git, Write: write}}
-	for _, name := range []string{"config", "config.worktree", "hooks", "info"} {
-		p := filepath.Join(git, name)
-		binds = append(binds, sandbox.Bind{Host: p, At: p, Optional: true})
+	s, err := workspace.Show(treePlace(l))
+	if err != nil {
+		return nil, err
 	}
-	return binds
+	binds := []sandbox.Bind{{Host: s.Git, At: s.Git, Write: !l.ReadOnly}}
+	if !l.ReadOnly {
+		binds = append(binds, sandbox.Bind{Host: s.Own, At: s.Own, Write: true})
+	}
+	for _, p := range s.Guarded {
+		binds = append(binds, sandbox.Bind{Host: p, At: p})
+	}
+	return binds, nil
+}
+
+// treePlace is the worktree that an agent lives in.
+func treePlace(l team.Living) workspace.Place {
+	return workspace.Place{Dir: l.Base, Tree: &workspace.Tree{Repo: l.Tree.Repo, Branch: l.Tree.Branch, Base: l.Tree.Base}}
+}
+
+// heal looks, after a turn in a worktree, whether the agent led the repository's git astray, and says so.
+func (r *runner) heal(ctx context.Context, a *attempt) {
+	if a == nil || a.living.Tree == nil {
+		return
+	}
+	healed, err := workspace.Heal(a.living.Tree.Repo)
+	if err == nil && !healed {
+		return
+	}
+	text := fmt.Sprintf("%s tried to lead git in the repository %s to a configuration of its own: .git/commondir was there, and is removed", a.path, a.living.Tree.Repo)
+	if err != nil {
+		text = fmt.Sprintf("%s tried to lead git in the repository %s to a configuration of its own: %v", a.path, a.living.Tree.Repo, err)
+	}
+	r.e.cfg.Log.Error(text)
+	if _, err := r.e.Do(ctx, r.team, team.Meta{}, team.Warn{ID: r.e.NewID(), Agent: r.agent, Text: text}); err != nil && ctx.Err() == nil {
+		r.e.cfg.Log.Warn("cannot warn of it", "agent", a.path, "error", err)
+	}
 }
 
 // holdLinks makes a place for each link for as long as the turn uses it.

@@ -49,7 +49,7 @@ func (e *Engine) watchOverlap(ctx context.Context, r *runner, a *attempt, files 
 // changedBy lists what an agent changed, relative to the top of its repository.
 func changedBy(ctx context.Context, a *attempt, files []string) (repo string, changed []string, err error) {
 	if t := a.living.Tree; t != nil {
-		repo, _ = workspace.Repo(t.Repo)
+		repo, _ = workspace.Main(t.Repo)
 		changed, err = workspace.Changed(ctx, workspace.Place{
 			Dir: a.living.Base, Tree: &workspace.Tree{Repo: t.Repo, Branch: t.Branch, Base: t.Base},
 		})

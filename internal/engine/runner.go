@@ -11,6 +11,7 @@ import (
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/agentcli"
+	"substrat.dev/substrat/internal/sandbox"
 	"substrat.dev/substrat/internal/team"
 	"substrat.dev/substrat/internal/tool"
 	"substrat.dev/substrat/internal/turn"
@@ -42,6 +43,7 @@ type attempt struct {
 	// living is where the turn happens; links are what is shown in it, with Base the directory on the host.
 	living    team.Living
 	links     []team.Mount
+	git       []sandbox.Bind // the repository of the worktree it happens in
 	startedAt time.Time
 	live      *agentcli.LiveTurn
 }
@@ -91,6 +93,7 @@ func (r *runner) run(ctx context.Context) {
 	}
 	// Whoever learns of the outcome finds the workspace as the agent left it, and nothing of ours in it.
 	r.e.releaseDirs(r.dir)
+	r.heal(ctx, a)
 	r.followSession(ctx, v.result.Session)
 	r.bill(&v)
 	if !r.record(ctx, v) {
@@ -165,6 +168,9 @@ func (r *runner) prepare(ctx context.Context) (*attempt, error) {
 		return nil, err
 	}
 	if a.agent.Dir, a.links, err = settleIn(ctx, a.living); err != nil {
+		return nil, unsettled{err}
+	}
+	if a.git, err = gitBinds(a.living); err != nil {
 		return nil, unsettled{err}
 	}
 	if a.provider = r.e.providers[a.agent.Provider]; a.provider == nil {
