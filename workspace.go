@@ -27,6 +27,9 @@ type Workspace struct {
 	Env       *WorkspaceEnv `json:"env,omitempty"`
 	Residents []string      `json:"residents,omitempty"` // paths of the agents that live in it
 	CreatedAt time.Time     `json:"created_at"`
+	// Left says that it is no workspace any more: its team has ended, or it was deleted and held what is nowhere else. Only
+	// ID, Ref and Dir are known.
+	Left bool `json:"left,omitempty"`
 }
 
 // WorkspaceLink shows a directory of another workspace inside this one.

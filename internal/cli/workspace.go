@@ -60,6 +60,8 @@ func (a *app) workspaceList() *cobra.Command {
 
 func kindOf(w substrat.Workspace) string {
 	switch {
+	case w.Left:
+		return "left over"
 	case w.ViewOf != "":
 		return "view of " + w.ViewOf
 	case w.Branch != "":
@@ -71,6 +73,9 @@ func kindOf(w substrat.Workspace) string {
 
 func modeOf(w substrat.Workspace) string {
 	mode := "rw"
+	if w.Left {
+		return "-"
+	}
 	if w.ReadOnly {
 		mode = "ro"
 	}
@@ -190,7 +195,8 @@ func (a *app) workspaceRemove() *cobra.Command {
 		})
 	})
 	cmd.Long = `Delete a workspace in which no agent lives any more. A directory of the host stays. A directory that the daemon made is removed if
-it is empty; a worktree if all its work is committed, and its branch if that is merged. --force removes all of that.`
+it is empty; a worktree if all its work is committed, and its branch if that is merged. --force removes all of that.
+What ls calls left over belongs to no team any more; it is removed by its id.`
 	cmd.Flags().BoolVar(&force, "force", false, "also what is uncommitted or unmerged")
 	return cmd
 }

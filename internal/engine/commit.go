@@ -123,7 +123,9 @@ type writing struct {
 	batches []journal.Batch
 	byTeam  map[string]int
 	// deleted are places to clear up once it is durable that they are deleted.
-	deleted []workspace.Place
+	deleted []deletedPlace
+	// asker is the agent whose command is decided, empty for a person and the daemon.
+	asker string
 }
 
 // decide runs one command against the state as the transaction will leave it.
@@ -144,6 +146,7 @@ func (w *writing) decide(r *request) response {
 	}
 	r.meta.At, r.meta.Limits, r.meta.Keep = w.at, w.e.cfg.Rules.Limits(name), w.e.cfg.Rules.Hold
 	r.meta.Budgets = w.e.cfg.Rules.Budgets
+	w.asker = r.meta.Actor.Agent
 	entries, answer, err := team.Decide(s, r.meta, r.cmd)
 	if err != nil || len(entries) == 0 {
 		return response{answer: answer, err: err}
@@ -207,7 +210,7 @@ func (w *writing) fold(s *team.State, entries []team.Entry) error {
 // noteDeleted remembers the files of workspaces that an agent deletes. A person's are removed by who deletes them.
 func (w *writing) noteDeleted(s *team.State, entry team.Entry) {
 	x, ok := entry.Fact.(*team.WorkspaceDeleted)
-	if !ok || entry.Actor == substrat.User {
+	if !ok || w.asker == "" {
 		return
 	}
 	for _, id := range x.IDs {
@@ -216,7 +219,7 @@ func (w *writing) noteDeleted(s *team.State, entry team.Entry) {
 			if ws.Tree != nil {
 				p.Tree = &workspace.Tree{Repo: ws.Tree.Repo, Branch: ws.Tree.Branch, Base: ws.Tree.Base}
 			}
-			w.deleted = append(w.deleted, p)
+			w.deleted = append(w.deleted, deletedPlace{Place: p, team: s.Team, agent: w.asker})
 		}
 	}
 }

@@ -14,7 +14,10 @@ import (
 )
 
 // workspaceDir is where a workspace that the daemon makes is.
-func (e *Engine) workspaceDir(id string) string { return filepath.Join(e.cfg.Home, "workspaces", id) }
+func (e *Engine) workspaceDir(id string) string { return filepath.Join(e.placesDir(), id) }
+
+// placesDir holds all of them, and nothing else.
+func (e *Engine) placesDir() string { return filepath.Join(e.cfg.Home, "workspaces") }
 
 // PlaceWorkspace implements tool.Host. The directory is made before the first turn in it, not here.
 func (e *Engine) PlaceWorkspace(ctx context.Context, c tool.Caller, worktree bool, cmd *team.CreateWorkspace) error {

@@ -18,6 +18,7 @@ func (e *Engine) sweep(ctx context.Context) {
 		e.adoptDirs(e.turnDir(o.turn))
 	}
 	e.wg.Go(func() { e.sweepStrays(ctx, open) })
+	e.sweepPlaces()
 }
 
 // sweepStrays ends what lives of turns that were not open when the daemon started. Turns that started since have a runner.

@@ -3,8 +3,8 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"path/filepath"
 	"strings"
+	"time"
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/internal/team"
@@ -22,6 +22,10 @@ func (e *Engine) Workspaces(_ context.Context, ref string) ([]substrat.Workspace
 		only = teamID
 	}
 	out := []substrat.Workspace{}
+	if ref == "" {
+		// Before the states are looked at: a directory is made after its workspace.
+		out = e.leftOver()
+	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	for _, s := range e.inOrder() {
@@ -29,7 +33,7 @@ func (e *Engine) Workspaces(_ context.Context, ref string) ([]substrat.Workspace
 			out = append(out, s.WorkspaceViews()...)
 		}
 	}
-	return out, nil
+	return e.withoutKnown(out), nil
 }
 
 // findWorkspace finds a workspace by its id, or as an agent would write it after that agent's path: lead/src (of lead),
@@ -174,8 +178,18 @@ func (e *Engine) MergeWorkspace(ctx context.Context, ref, into string) (substrat
 // DeleteWorkspace deletes a workspace, and its files if they are the daemon's. Without force, nothing that is uncommitted or
 // unmerged goes. It tells the branch that was kept, if one was.
 func (e *Engine) DeleteWorkspace(ctx context.Context, ref string, force bool) (kept string, err error) {
+	if dir, ok := e.leftAt(ref); ok {
+		return "", e.removeLeft(dir, force)
+	}
 	teamID, id, err := e.findWorkspace(ref)
 	if err != nil {
+		return "", err
+	}
+	// Whoever lives there is named before what is not saved: force does not help against them.
+	if err := e.Look(ctx, teamID, func(s *team.State) error {
+		_, _, err := team.Decide(s, team.Meta{At: time.Now()}, team.DeleteWorkspace{Ref: id})
+		return err
+	}); err != nil {
 		return "", err
 	}
 	p, made, err := e.placeOf(ctx, teamID, id)
@@ -183,7 +197,7 @@ func (e *Engine) DeleteWorkspace(ctx context.Context, ref string, force bool) (k
 		return "", err
 	}
 	if made && !force {
-		if err := removable(ctx, p); err != nil {
+		if err := workspace.Removable(ctx, p); err != nil {
 			return "", err
 		}
 	}
@@ -193,44 +207,11 @@ func (e *Engine) DeleteWorkspace(ctx context.Context, ref string, force bool) (k
 	if !made {
 		return "", nil
 	}
-	r, err := workspace.Remove(ctx, p, filepath.Join(e.cfg.Home, "workspaces"), force)
+	r, err := workspace.Remove(ctx, p, e.placesDir(), force)
 	if err != nil {
 		return "", substrat.Errorf(substrat.CodeOf(err), "the workspace is deleted, its files stay in %s: %v", p.Dir, err)
 	}
 	return r.BranchKept, nil
-}
-
-// removable refuses a worktree with work that is in no commit, before anything is deleted.
-func removable(ctx context.Context, p workspace.Place) error {
-	if p.Tree == nil || !exists(p.Dir) {
-		return nil
-	}
-	d, err := workspace.Diff(ctx, p)
-	if err != nil {
-		return err
-	}
-	if n := len(d.Uncommitted); n > 0 {
-		return substrat.Errorf(substrat.CodeConflict, "cannot remove the worktree: %d files are in no commit: %s", n, join(d.Uncommitted[:min(n, 5)])).
-			WithHint("commit them, or --force")
-	}
-	return nil
-}
-
-// clearDeleted removes the files of workspaces that an agent deleted, in the background, as far as nothing is lost: a
-// directory with something in it, or a worktree with work in no commit, stays where it is, and the log says so.
-func (e *Engine) clearDeleted(places []workspace.Place) {
-	for _, p := range places {
-		e.wg.Go(func() {
-			ctx := context.Background()
-			err := removable(ctx, p)
-			if err == nil {
-				_, err = workspace.Remove(ctx, p, filepath.Join(e.cfg.Home, "workspaces"), p.Tree == nil)
-			}
-			if err != nil {
-				e.cfg.Log.Warn("the files of a deleted workspace stay", "dir", p.Dir, "reason", err)
-			}
-		})
-	}
 }
 
 // LinkWorkspace shows a directory in a workspace, from the next turn in it on.

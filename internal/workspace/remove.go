@@ -65,6 +65,54 @@ func Remove(ctx context.Context, p Place, root string, force bool) (*Removed, er
 	return &Removed{BranchKept: kept}, clearRemoved(dir)
 }
 
+// Removable says why Remove, without force, would refuse: what is only here. Nothing is changed.
+func Removable(ctx context.Context, p Place) error {
+	if err := p.check("remove"); err != nil {
+		return err
+	}
+	if p.Tree == nil {
+		if what, err := kindOf(p.Dir); err == nil && what != nothing && !(what == directory && isEmpty(p.Dir)) {
+			return substrat.Errorf(substrat.CodeConflict, "cannot remove the directory %s: it is not empty", p.Dir).
+				WithHint("force the removal if its files may go")
+		}
+		return nil
+	}
+	r, err := open(p.Tree.Repo)
+	if err != nil {
+		return err
+	}
+	dir, err := realPath(p.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return cannotDo("remove the worktree "+p.Dir, err)
+	}
+	what, err := kindOf(dir)
+	if err != nil {
+		return cannotDo("remove the worktree "+dir, err)
+	}
+	own, known := r.admin(dir)
+	if !known || halfMade(own) {
+		return nil // Remove looks at what else may be there
+	}
+	return r.checkSaved(ctx, own, dir, what, p.Tree)
+}
+
+// ClearRemoved finishes removals below root that were cut off: what they renamed was looked at, and goes.
+func ClearRemoved(root string) error {
+	entries, err := os.ReadDir(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), removedSuffix); ok && strings.HasPrefix(name, ".") && name != "." {
+			err = errors.Join(err, clearRemoved(filepath.Join(root, name[1:])))
+		}
+	}
+	return err
+}
+
 // removeTree removes a worktree. Its directory is renamed first, in one step: from then on it is gone, and a call that
 // comes after a crash need not tell a half deleted worktree from one whose files an agent deleted.
 func (r *repository) removeTree(ctx context.Context, own, dir string, t *Tree, force bool) error {
@@ -176,9 +224,11 @@ func (r *repository) merged(ctx context.Context, t *Tree, tip string) (bool, err
 	return err == nil, err
 }
 
+const removedSuffix = ".substrat-removed"
+
 // removedName is where a worktree waits to be deleted: beside it, so that it is renamed and not copied.
 func removedName(dir string) string {
-	return filepath.Join(filepath.Dir(dir), "."+filepath.Base(dir)+".substrat-removed")
+	return filepath.Join(filepath.Dir(dir), "."+filepath.Base(dir)+removedSuffix)
 }
 
 // clearRemoved deletes what a removal renamed.
