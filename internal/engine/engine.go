@@ -57,7 +57,7 @@ type Engine struct {
 	meters  *meters
 	indexer indexer
 	// overlaps are the files that several agents change.
-	overlaps overlaps
+	overlaps *overlaps
 	// toolCounts are those of the configured MCP servers.
 	toolCounts toolCounts
 	requests   chan *request
@@ -108,6 +108,7 @@ func Open(ctx context.Context, cfg Config, j journal.Journal) (*Engine, error) {
 		cfg: cfg, journal: j, started: time.Now(),
 		providers: map[string]agentcli.Provider{},
 		meters:    newMeters(),
+		overlaps:  newOverlaps(),
 		served:    map[string]time.Time{},
 		requests:  make(chan *request, 1024),
 		kicks:     make(chan struct{}, 1),

@@ -2,11 +2,7 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
-	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"substrat.dev/substrat/internal/team"
@@ -14,19 +10,43 @@ import (
 )
 
 // overlaps watches for agents that change the same file of one repository, in whatever worktree or directory each of them
-// works. It lives in memory: it is advice, and what an agent changed before a restart it mostly still has changed after.
+// works. What was told is the teams' to remember; here is only what saves asking git again.
 type overlaps struct {
-	mu sync.Mutex
-	// changed has, by repository and file, the agents that changed it; told the pairs that were warned of.
-	changed map[string]map[string][]string
-	told    map[string]bool
+	// turn lets one look at a time, so that git does not take the processor from the agents. It holds one.
+	turn chan struct{}
+	// changed has what is known of each agent that lives; told the pairs that were told since the daemon started, by file.
+	changed map[string]changes
+	told    map[told]struct{}
 }
 
-// overlapTime bounds how long git may take to say what a worktree changed, filesMost how many files are looked at.
+// changes are what one agent changed: files relative to the top of the repository. repo is empty if it is in none.
+type changes struct {
+	repo  string
+	files map[string]struct{}
+}
+
+// told is one file that two agents changed, with the smaller id first.
+type told struct{ one, other, repo, file string }
+
+// neighbour is an agent that lives.
+type neighbour struct {
+	team, id, path string
+	// above is who is told of it: its parent, empty for the user.
+	above  string
+	living team.Living
+	// recent are the files that its last turns named.
+	recent []string
+}
+
+// overlapTime bounds one look, filesMost the files of one agent that are looked at.
 const (
-	overlapTime = 30 * time.Second
+	overlapTime = 2 * time.Minute
 	filesMost   = 2000
 )
+
+func newOverlaps() *overlaps {
+	return &overlaps{turn: make(chan struct{}, 1), changed: map[string]changes{}, told: map[told]struct{}{}}
+}
 
 // watchOverlap looks, after a turn was recorded, at what its agent changed. It holds up nobody.
 func (e *Engine) watchOverlap(ctx context.Context, r *runner, a *attempt, files []string) {
@@ -34,98 +54,186 @@ func (e *Engine) watchOverlap(ctx context.Context, r *runner, a *attempt, files 
 		return
 	}
 	e.wg.Go(func() {
-		ctx, cancel := context.WithTimeout(ctx, overlapTime)
-		defer cancel()
-		repo, changed, err := changedBy(ctx, a, files)
-		if err != nil || repo == "" {
+		select {
+		case e.overlaps.turn <- struct{}{}:
+		case <-ctx.Done():
 			return
 		}
-		for other, shared := range e.overlaps.note(repo, r.agent, changed[:min(len(changed), filesMost)]) {
-			e.warnOverlap(ctx, r, a.path, other, repo, shared)
+		defer func() { <-e.overlaps.turn }()
+		ctx, cancel := context.WithTimeout(ctx, overlapTime)
+		defer cancel()
+		if err := e.compareChanges(ctx, r.agent, files); err != nil && ctx.Err() == nil {
+			e.cfg.Log.Warn("cannot see whether agents change the same files", "agent", a.path, "error", err)
 		}
 	})
 }
 
-// changedBy lists what an agent changed, relative to the top of its repository.
-func changedBy(ctx context.Context, a *attempt, files []string) (repo string, changed []string, err error) {
-	if t := a.living.Tree; t != nil {
-		repo, _ = workspace.Main(t.Repo)
-		changed, err = workspace.Changed(ctx, workspace.Place{
-			Dir: a.living.Base, Tree: &workspace.Tree{Repo: t.Repo, Branch: t.Branch, Base: t.Base},
-		})
-		return repo, changed, err
-	}
-	repo, ok := workspace.Repo(a.agent.Dir)
+// compareChanges tells of the files that an agent and others changed. The caller has the turn.
+func (e *Engine) compareChanges(ctx context.Context, agent string, files []string) error {
+	all := e.neighbours()
+	e.overlaps.forget(all)
+	self, ok := all[agent]
 	if !ok {
-		return "", nil, nil
+		return nil
 	}
-	for _, f := range files {
-		if !filepath.IsAbs(f) {
-			f = filepath.Join(a.agent.Dir, f)
+	mine, err := e.lookAt(ctx, self, files, true)
+	if err != nil || mine.repo == "" {
+		return err
+	}
+	for id, other := range all {
+		if id == agent || ctx.Err() != nil {
+			continue
 		}
-		if rel, err := filepath.Rel(repo, f); err == nil && filepath.IsLocal(rel) {
-			changed = append(changed, rel)
+		theirs, err := e.lookAt(ctx, other, other.recent, false)
+		if err == nil && len(e.overlaps.untold(self, mine, other, theirs)) > 0 {
+			// What was merged or taken back since its last turn is no longer its.
+			theirs, err = e.lookAt(ctx, other, nil, true)
 		}
-	}
-	return repo, changed, nil
-}
-
-// note enters what an agent changed and gives the files it shares with others that were not warned of yet, by agent.
-func (o *overlaps) note(repo, agent string, files []string) map[string][]string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.changed == nil {
-		o.changed, o.told = map[string]map[string][]string{}, map[string]bool{}
-	}
-	byFile := o.changed[repo]
-	if byFile == nil {
-		byFile = map[string][]string{}
-		o.changed[repo] = byFile
-	}
-	// What the agent no longer changes, because it was merged or taken back, is its no more.
-	for f, who := range byFile {
-		if i := slices.Index(who, agent); i >= 0 && !slices.Contains(files, f) {
-			if byFile[f] = slices.Delete(who, i, i+1); len(byFile[f]) == 0 {
-				delete(byFile, f)
+		if err != nil {
+			e.cfg.Log.Warn("cannot see what an agent changed", "agent", other.path, "error", err)
+			continue
+		}
+		if shared := e.overlaps.untold(self, mine, other, theirs); len(shared) > 0 {
+			if err := e.tellOverlap(ctx, self, other, mine.repo, shared); err != nil {
+				return err
 			}
 		}
 	}
-	shared := map[string][]string{}
-	for _, f := range files {
-		for _, other := range byFile[f] {
-			pair := []string{agent, other}
-			slices.Sort(pair)
-			key := strings.Join(append(pair, repo, f), "\x00")
-			if other != agent && !o.told[key] {
-				o.told[key] = true
-				shared[other] = append(shared[other], f)
-			}
-		}
-		if !slices.Contains(byFile[f], agent) {
-			byFile[f] = append(byFile[f], agent)
-		}
-	}
-	return shared
+	return nil
 }
 
-// warnOverlap tells whoever is above the agent, if the other one is still there.
-func (e *Engine) warnOverlap(ctx context.Context, r *runner, path, other, repo string, files []string) {
+// neighbours are all agents that live.
+func (e *Engine) neighbours() map[string]neighbour {
+	out := map[string]neighbour{}
 	e.mu.RLock()
-	otherPath := ""
-	if s := e.teams[e.index.team[other]]; s != nil {
-		otherPath = s.Path(other)
+	defer e.mu.RUnlock()
+	for _, s := range e.teams {
+		for id, a := range s.Agents {
+			n := neighbour{team: s.Team, id: id, path: s.Path(id), above: a.Parent, living: s.Living(id)}
+			for _, b := range a.Recent {
+				n.recent = append(n.recent, b.Files...)
+			}
+			out[id] = n
+		}
 	}
-	e.mu.RUnlock()
-	if otherPath == "" {
-		return
+	return out
+}
+
+// lookAt says what an agent changed: of a worktree what git says, asked again if fresh; elsewhere what its turns named, to
+// which files are added.
+func (e *Engine) lookAt(ctx context.Context, n neighbour, files []string, fresh bool) (changes, error) {
+	known, seen := e.overlaps.changed[n.id]
+	if seen && !fresh {
+		return known, nil
 	}
-	slices.Sort(files)
-	text := fmt.Sprintf("%s and %s both changed, in the repository %s: %s", path, otherPath, repo, strings.Join(files[:min(len(files), 10)], ", "))
-	if len(files) > 10 {
-		text += fmt.Sprintf(" and %d more", len(files)-10)
+	now := changes{files: map[string]struct{}{}}
+	if n.living.Tree != nil {
+		now.repo, _ = workspace.Main(n.living.Tree.Repo)
+		if !exists(n.living.Base) {
+			return now, nil // no turn yet
+		}
+		list, err := workspace.Changed(ctx, treePlace(n.living))
+		if err != nil {
+			return now, err
+		}
+		for _, f := range list[:min(len(list), filesMost)] {
+			now.files[f] = struct{}{}
+		}
+		e.overlaps.changed[n.id] = now
+		return now, nil
 	}
-	_, err := e.Do(ctx, r.team, team.Meta{}, team.Warn{ID: e.NewID(), Agent: r.agent, Text: text})
-	if err != nil && ctx.Err() == nil {
-		e.cfg.Log.Warn("cannot warn of files that two agents change", "agent", path, "error", err)
+	if !seen {
+		files = append(files[:len(files):len(files)], n.recent...)
 	}
+	dir := n.living.Dir()
+	top, ok := workspace.Repo(dir)
+	if ok {
+		now.repo, _ = workspace.Main(dir)
+		for f := range known.files {
+			now.files[f] = struct{}{}
+		}
+		for _, f := range files {
+			if f, ok := within(top, dir, f); ok && len(now.files) < filesMost {
+				now.files[f] = struct{}{}
+			}
+		}
+	}
+	e.overlaps.changed[n.id] = now
+	return now, nil
+}
+
+// within makes a file that a turn named relative to the top of the work tree that dir is in. The top is resolved, so the
+// directory is too.
+func within(top, dir, file string) (string, bool) {
+	if filepath.IsAbs(file) {
+		rel, err := filepath.Rel(dir, file)
+		if err != nil {
+			return "", false
+		}
+		file = rel
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", false
+	}
+	rel, err := filepath.Rel(top, filepath.Join(real, file))
+	return rel, err == nil && filepath.IsLocal(rel)
+}
+
+// untold are the files that two agents changed and nobody was told of since the daemon started.
+func (o *overlaps) untold(a neighbour, mine changes, b neighbour, theirs changes) []string {
+	var out []string
+	if mine.repo != theirs.repo {
+		return nil
+	}
+	for f := range mine.files {
+		if _, both := theirs.files[f]; !both {
+			continue
+		}
+		if _, was := o.told[pairOf(a.id, b.id, mine.repo, f)]; !was {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func pairOf(a, b, repo, file string) told { return told{min(a, b), max(a, b), repo, file} }
+
+// forget drops what is known of agents that ended.
+func (o *overlaps) forget(living map[string]neighbour) {
+	for id := range o.changed {
+		if _, lives := living[id]; !lives {
+			delete(o.changed, id)
+		}
+	}
+	for t := range o.told {
+		_, one := living[t.one]
+		if _, other := living[t.other]; !one || !other {
+			delete(o.told, t)
+		}
+	}
+}
+
+// tellOverlap tells whoever is above the two agents, once if that is the same. Which of the two it then is told of does not
+// depend on whose turn it was, because the team of that one remembers it.
+func (e *Engine) tellOverlap(ctx context.Context, a, b neighbour, repo string, files []string) error {
+	if b.id < a.id {
+		a, b = b, a
+	}
+	pairs := [][2]neighbour{{a, b}, {b, a}}
+	if a.above == b.above {
+		pairs = pairs[:1]
+	}
+	for _, p := range pairs {
+		_, err := e.Do(ctx, p[0].team, team.Meta{}, team.WarnOverlap{
+			ID: e.NewID(), Agent: p[0].id, Other: p[1].id, OtherPath: p[1].path, Repo: repo, Files: files,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, f := range files {
+		e.overlaps.told[pairOf(a.id, b.id, repo, f)] = struct{}{}
+	}
+	return nil
 }

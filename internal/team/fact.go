@@ -73,6 +73,7 @@ var facts = map[string]func() Fact{
 	"workspace.linked":   func() Fact { return &DirLinked{} },
 	"workspace.unlinked": func() Fact { return &DirUnlinked{} },
 	"workspace.env_set":  func() Fact { return &WorkspaceEnvSet{} },
+	"workspace.overlap":  func() Fact { return &OverlapFound{} },
 }
 
 // AgentCreated means: a node was added to the tree.

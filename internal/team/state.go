@@ -87,6 +87,8 @@ type Agent struct {
 	StartAfter string  `json:"start_after,omitempty"`
 	Recent     []Brief `json:"recent,omitempty"`
 	Heard      []Heard `json:"heard,omitempty"`
+	// Overlaps are files that others change too, as far as somebody was told.
+	Overlaps []Overlap `json:"overlaps,omitempty"`
 }
 
 // Turn is an open turn.
