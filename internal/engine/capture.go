@@ -3,8 +3,11 @@ package engine
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 
@@ -24,55 +27,121 @@ const captureMost = 2 << 20
 // directory that it leaves: turns in the workspace begin with them. The script may write into the workspace. An empty one
 // forgets what was kept.
 func (e *Engine) CaptureEnv(ctx context.Context, ref, script string) (substrat.Workspace, error) {
-	w, err := e.Workspace(ctx, ref)
+	teamID, id, err := e.findWorkspace(ref)
 	if err != nil {
-		return w, err
+		return substrat.Workspace{}, err
 	}
 	var env *substrat.WorkspaceEnv
 	if script != "" {
-		if env, err = e.capture(ctx, w, script); err != nil {
-			return w, err
+		var l team.Living
+		if err := e.Look(ctx, teamID, func(s *team.State) error {
+			if s.Workspaces[id] == nil {
+				return substrat.Errorf(substrat.CodeNotFound, "the workspace was deleted")
+			}
+			l = s.LivingIn(id)
+			return nil
+		}); err != nil {
+			return substrat.Workspace{}, err
+		}
+		if env, err = e.capture(ctx, l, script); err != nil {
+			return substrat.Workspace{}, err
 		}
 	}
-	return e.changeWorkspace(ctx, w.ID, func(id string) (team.Command, error) { return team.SetEnv{Workspace: id, Env: env}, nil })
+	return e.changeWorkspace(ctx, id, func(id string) (team.Command, error) { return team.SetEnv{Workspace: id, Env: env}, nil })
 }
 
-func (e *Engine) capture(ctx context.Context, w substrat.Workspace, script string) (*substrat.WorkspaceEnv, error) {
+// capture runs a script where agents live.
+func (e *Engine) capture(ctx context.Context, l team.Living, script string) (*substrat.WorkspaceEnv, error) {
 	ctx, cancel := context.WithTimeout(ctx, captureTime)
 	defer cancel()
-	home, err := os.MkdirTemp(e.cfg.Home, "capture-")
+	dir, links, err := settleIn(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	git, err := gitBinds(l)
+	if err != nil {
+		return nil, err
+	}
+	own, err := os.MkdirTemp(e.cfg.Home, capturePrefix)
 	if err != nil {
 		return nil, wrapIO("make a home for the script", err)
 	}
-	defer func() { _ = os.RemoveAll(home) }()
-	if err := ensureDir(w.Dir); err != nil {
+	defer e.endCapture(own)
+	home := filepath.Join(own, "home")
+	if err := os.Mkdir(home, 0o700); err != nil {
+		return nil, wrapIO("make a home for the script", err)
+	}
+	if err := e.holdPlaces(dir, links, own); err != nil {
 		return nil, err
 	}
+	// The search path is that of a turn: what a script puts before it, or takes out, is so for turns.
 	before := map[string]string{
-		"PATH": searchPath(), "HOME": insideHome, "TMPDIR": "/tmp", "LANG": "C.UTF-8", "TERM": "dumb", "SHELL": "/bin/sh", "USER": "agent", "LOGNAME": "agent",
+		"PATH": insideBin + ":" + searchPath(), "HOME": insideHome, "TMPDIR": "/tmp", "LANG": "C.UTF-8", "TERM": "dumb", "SHELL": "/bin/sh", "USER": "agent", "LOGNAME": "agent",
 	}
+	out, err := runCapture(ctx, sandbox.Profile{
+		Workspace: dir, WorkspaceReadOnly: l.ReadOnly, Home: sandbox.Bind{Host: home, At: insideHome, Write: true}, Etc: e.etc, HostNetwork: l.Network,
+		Binds: append(linkBinds(dir, links, l.ReadOnly), git...),
+	}, script, before)
+	if l.Tree != nil {
+		if _, healErr := workspace.Heal(l.Tree.Repo); err == nil {
+			err = healErr
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return workspace.ParseCapture(out, before, dir)
+}
+
+func runCapture(ctx context.Context, p sandbox.Profile, script string, env map[string]string) ([]byte, error) {
 	shell := "/bin/sh"
 	if _, err := os.Stat("/bin/bash"); err == nil {
 		shell = "/bin/bash"
 	}
-	argv, err := sandbox.Wrap(sandbox.Profile{
-		Workspace: w.Dir, WorkspaceReadOnly: w.ReadOnly, Home: sandbox.Bind{Host: home, At: insideHome, Write: true}, Etc: e.etc, HostNetwork: w.Network,
-	}, []string{shell, "-c", workspace.CaptureScript(script)})
+	argv, err := sandbox.Wrap(p, []string{shell, "-c", workspace.CaptureScript(script)})
 	if err != nil {
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir, cmd.WaitDelay = "/", time.Second
-	for k, v := range before {
+	for k, v := range env {
 		cmd.Env = append(cmd.Env, k+"="+v)
 	}
 	slices.Sort(cmd.Env)
 	var out, errs bounded
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil {
-		return nil, substrat.Errorf(substrat.CodeInvalid, "cannot capture the environment: the script failed: %v: %s", err, clip(string(bytes.TrimSpace(errs.data)), 2000))
+	// The sandbox ends with the thread that started it, so that thread must not end before.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	switch err := cmd.Run(); {
+	case err == nil:
+		return out.data, nil
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return nil, substrat.Errorf(substrat.CodeTimeout, "cannot capture the environment: the script took too long").
+			WithHint("it has %v; let an agent do long work in the workspace first", captureTime)
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	default:
+		return nil, substrat.Errorf(substrat.CodeInvalid, "cannot capture the environment: the script failed: %v: %s", err, clip(string(bytes.TrimSpace(errs.data)), 2000)).
+			WithHint("it runs in the agents' sandbox: without your home, and without network unless the workspace has it")
 	}
-	return workspace.ParseCapture(out.data, before, w.Dir)
+}
+
+// capturePrefix begins the names of directories that scripts have for their time.
+const capturePrefix = "capture-"
+
+func (e *Engine) endCapture(dir string) {
+	e.releaseDirs(dir)
+	_ = os.RemoveAll(dir)
+}
+
+// sweepCaptures ends what a dead daemon left: the scripts ended with it.
+func (e *Engine) sweepCaptures() {
+	dirs, _ := filepath.Glob(filepath.Join(e.cfg.Home, capturePrefix+"*"))
+	for _, dir := range dirs {
+		e.adoptDirs(dir)
+		e.endCapture(dir)
+	}
 }
 
 // bounded keeps the beginning of what is written to it.

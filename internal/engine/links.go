@@ -16,11 +16,15 @@ import (
 
 // linked are the binds of what is shown in a workspace: its links, and for a git worktree the repository it belongs to.
 func (r *runner) linked(a *attempt) []sandbox.Bind {
+	return append(linkBinds(a.agent.Dir, a.links, a.living.ReadOnly), a.git...)
+}
+
+func linkBinds(dir string, links []team.Mount, readOnly bool) []sandbox.Bind {
 	var out []sandbox.Bind
-	for _, m := range a.links {
-		out = append(out, sandbox.Bind{Host: m.Base, At: filepath.Join(a.agent.Dir, m.At), Write: !m.ReadOnly && !a.living.ReadOnly})
+	for _, m := range links {
+		out = append(out, sandbox.Bind{Host: m.Base, At: filepath.Join(dir, m.At), Write: !m.ReadOnly && !readOnly})
 	}
-	return append(out, a.git...)
+	return out
 }
 
 // gitBinds show the repository of a worktree at its own place, so that git works in the worktree. What git would run on
@@ -69,11 +73,16 @@ func (r *runner) heal(ctx context.Context, a *attempt) {
 
 // holdLinks makes a place for each link for as long as the turn uses it.
 func (r *runner) holdLinks(a *attempt) error {
-	for _, m := range a.links {
-		at := a.agent.Dir
+	return r.e.holdPlaces(a.agent.Dir, a.links, r.holdsFrom(a))
+}
+
+// holdPlaces makes a place for each link below dir, until what holder is the directory of is released.
+func (e *Engine) holdPlaces(dir string, links []team.Mount, holder string) error {
+	for _, m := range links {
+		at := dir
 		for part := range strings.SplitSeq(filepath.ToSlash(m.At), "/") {
 			at = filepath.Join(at, part)
-			if err := r.e.holdDir(at, r.holdsFrom(a)); err != nil {
+			if err := e.holdDir(at, holder); err != nil {
 				return err
 			}
 		}
@@ -85,7 +94,7 @@ func (r *runner) holdLinks(a *attempt) error {
 var kept = []string{"HOME", "TMPDIR", "USER", "LOGNAME", "GORACE"}
 
 // captured is what an environment changes, and where it stands.
-func captured(workspace string, env *substrat.WorkspaceEnv) (set map[string]string, unset []string, dir string) {
+func captured(workspace, bin string, env *substrat.WorkspaceEnv) (set map[string]string, unset []string, dir string) {
 	if env == nil {
 		return nil, nil, ""
 	}
@@ -95,8 +104,11 @@ func captured(workspace string, env *substrat.WorkspaceEnv) (set map[string]stri
 			set[k] = v
 		}
 	}
+	if path, ok := set["PATH"]; ok {
+		set["PATH"] = withBin(bin, path)
+	}
 	for _, k := range env.Unset {
-		if !slices.Contains(kept, k) && !strings.HasPrefix(k, "SUBSTRAT_") {
+		if k != "PATH" && !slices.Contains(kept, k) && !strings.HasPrefix(k, "SUBSTRAT_") {
 			unset = append(unset, k)
 		}
 	}
@@ -110,4 +122,16 @@ func captured(workspace string, env *substrat.WorkspaceEnv) (set map[string]stri
 		dir = filepath.Join(workspace, env.Dir)
 	}
 	return set, unset, dir
+}
+
+// withBin puts the directory of our own programs where a captured search path has it, or first if a script dropped it: a
+// turn does not begin without them. Scripts see the sandbox's, agents without a sandbox have theirs elsewhere.
+func withBin(bin, path string) string {
+	dirs := strings.Split(path, ":")
+	i := slices.Index(dirs, insideBin)
+	if i < 0 {
+		return bin + ":" + path
+	}
+	dirs[i] = bin
+	return strings.Join(dirs, ":")
 }

@@ -143,7 +143,7 @@ func (r *runner) spec(a *attempt, cmd agentcli.Command) (turn.Spec, error) {
 			return spec, substrat.Errorf(substrat.CodeUnsupported, "cannot show links of the workspace: the agent has no sandbox").
 				WithHint("create it with sandbox bwrap, or unlink them")
 		}
-		set, _, dir := captured(a.agent.Dir, a.living.Env)
+		set, _, dir := captured(a.agent.Dir, r.place(a).bin, a.living.Env)
 		for k, v := range set {
 			spec.Env = append(spec.Env, k+"="+v)
 		}
@@ -170,7 +170,7 @@ func (r *runner) profile(a *attempt, cmd agentcli.Command, config []sandbox.Bind
 		Links: []sandbox.Link{{Target: "substrat", At: insideBin + "/cursor-agent"}},
 	}
 	p.Binds = append(p.Binds, r.linked(a)...)
-	p.Set, p.Unset, p.Dir = captured(a.agent.Dir, a.living.Env)
+	p.Set, p.Unset, p.Dir = captured(a.agent.Dir, r.place(a).bin, a.living.Env)
 	for _, x := range cmd.Exposes {
 		at := x.At
 		if rest, ok := strings.CutPrefix(at, "~/"); ok {

@@ -19,6 +19,7 @@ func (e *Engine) sweep(ctx context.Context) {
 	}
 	e.wg.Go(func() { e.sweepStrays(ctx, open) })
 	e.sweepPlaces()
+	e.sweepCaptures()
 }
 
 // sweepStrays ends what lives of turns that were not open when the daemon started. Turns that started since have a runner.

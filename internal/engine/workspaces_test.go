@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"substrat.dev/substrat"
+	"substrat.dev/substrat/internal/team"
 )
 
 // house is an engine with a repository that agents have worktrees of.
@@ -248,4 +250,68 @@ func TestWorktreeInSandbox(t *testing.T) {
 		t.Error("the foreign configuration is still named")
 	}
 	h.git(h.repo, "status")
+}
+
+// A script runs where the agents of the workspace do: in its worktree with git, with its links, and with their search path.
+func TestCaptureEnv(t *testing.T) {
+	h := newHouse(t)
+	h.agent(substrat.NewAgent{Name: "lead", Dir: h.repo})
+	tree, err := h.e.CreateWorkspace(h.ctx, substrat.NewWorkspace{Name: "tree", Agent: "lead", Worktree: h.repo})
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := t.TempDir()
+	h.write(host, "shown.txt", "shown\n")
+	if _, err := h.e.LinkWorkspace(h.ctx, "lead/../tree", substrat.NewLink{At: "deps/host", Host: host, ReadOnly: true}); err != nil {
+		t.Fatal(err)
+	}
+	w, err := h.e.CaptureEnv(h.ctx, "lead/../tree", `mkdir -p tools && export PATH="$PWD/tools:$PATH" COLOUR="$(cat deps/host/shown.txt) $(git branch --show-current)" && cd tools`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.Env == nil || w.Env.Set["COLOUR"] != "shown substrat/tree" || w.Env.Dir != "tools" {
+		t.Fatalf("captured: %+v", w.Env)
+	}
+	if exists(filepath.Join(tree.Dir, "deps")) {
+		t.Error("the place of the link is still there")
+	}
+	h.agent(substrat.NewAgent{Name: "tenant", Parent: "lead", Workspace: "../tree"})
+	h.turn("lead/tenant", shell("command -v substrat > found && echo $COLOUR > colour"))
+	for name, want := range map[string]string{"found": insideBin + "/substrat", "colour": "shown substrat/tree"} {
+		if got, err := os.ReadFile(filepath.Join(tree.Dir, name)); err != nil || strings.TrimSpace(string(got)) != want {
+			t.Errorf("%s: %q, %v, want %q", name, got, err, want)
+		}
+	}
+	_, err = h.e.CaptureEnv(h.ctx, "lead/../tree", "echo why >&2; false")
+	h.refused(err, "the script failed", "why")
+	if w, err = h.e.CaptureEnv(h.ctx, "lead/../tree", ""); err != nil || w.Env != nil {
+		t.Errorf("cleared: %+v, %v", w.Env, err)
+	}
+	// What outlives its time is ended, and says so; nothing of it stays.
+	ctx, cancel := context.WithTimeout(h.ctx, 300*time.Millisecond)
+	defer cancel()
+	_, err = h.e.capture(ctx, team.Living{Base: tree.Dir}, "sleep 1000")
+	h.refused(err, "took too long")
+	if left, _ := filepath.Glob(filepath.Join(h.e.cfg.Home, "capture-*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// What a dead daemon left of a capture goes with the next one's start, the places of links too.
+func TestSweepCaptures(t *testing.T) {
+	home, at := t.TempDir(), filepath.Join(t.TempDir(), "place")
+	dir := filepath.Join(home, "capture-1")
+	for _, d := range []string{filepath.Join(dir, "home"), at} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, madeFile), []byte(at+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e := &Engine{cfg: Config{Home: home, Log: slog.New(slog.DiscardHandler)}, dirs: map[string]*sharedDir{}}
+	e.sweepCaptures()
+	if exists(dir) || exists(at) {
+		t.Errorf("still there: %v, %v", exists(dir), exists(at))
+	}
 }

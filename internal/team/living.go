@@ -36,14 +36,20 @@ func (l Living) Dir() string { return filepath.Join(l.Base, l.Subdir) }
 // Living tells where an agent lives.
 func (s *State) Living(agent string) Living {
 	a := s.Agents[agent]
-	l := Living{Base: a.Dir, ReadOnly: a.Role == substrat.Reviewer, Network: a.Network == substrat.NetworkHost}
-	w := s.Workspaces[a.Workspace]
-	if w == nil {
-		return l
+	if s.Workspaces[a.Workspace] == nil {
+		return Living{Base: a.Dir, ReadOnly: a.Role == substrat.Reviewer, Network: a.Network == substrat.NetworkHost}
 	}
+	l := s.LivingIn(a.Workspace)
+	l.Subdir = filepath.Join(l.Subdir, a.Subdir)
+	l.ReadOnly, l.Network = l.ReadOnly || a.Role == substrat.Reviewer, l.Network || a.Network == substrat.NetworkHost
+	return l
+}
+
+// LivingIn tells how it is to live in a workspace.
+func (s *State) LivingIn(workspace string) Living {
+	w := s.Workspaces[workspace]
 	root, subdir, readOnly := s.rootOf(w)
-	l.Base, l.Made, l.Tree, l.Env = root.Dir, root.Made, root.Tree, w.Env
-	l.Subdir, l.ReadOnly, l.Network = filepath.Join(subdir, a.Subdir), l.ReadOnly || readOnly, l.Network || w.Network
+	l := Living{Base: root.Dir, Subdir: subdir, Made: root.Made, Tree: root.Tree, ReadOnly: readOnly, Network: w.Network, Env: w.Env}
 	for _, x := range w.Links {
 		m := Mount{At: x.At, Base: x.Host, Dir: x.Dir, ReadOnly: x.ReadOnly}
 		if src := s.Workspaces[x.Source]; src != nil {
