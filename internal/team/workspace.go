@@ -223,8 +223,12 @@ func (c DeleteWorkspace) decide(d *decision) (any, error) {
 	}
 	if len(living) > 0 {
 		slices.Sort(living)
-		return nil, substrat.Errorf(substrat.CodeConflict, "cannot delete workspace %s: %s in it, or in a view of it, not ended", c.Ref, lives(living)).
-			WithHint("wait until they complete, or terminate_agent")
+		ref, hint := c.Ref, "wait until they complete, or terminate_agent"
+		if d.Actor.Agent == "" {
+			ref, hint = d.workspaceView(w).Ref, "wait until they complete; substrat agent rm ends them"
+		}
+		return nil, substrat.Errorf(substrat.CodeConflict, "cannot delete workspace %s: %s in it, or in a view of it, not ended", ref, lives(living)).
+			WithHint("%s", hint)
 	}
 	d.add(&WorkspaceDeleted{IDs: ids})
 	return Deleted{"deleted"}, nil

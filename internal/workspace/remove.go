@@ -73,7 +73,7 @@ func Removable(ctx context.Context, p Place) error {
 	if p.Tree == nil {
 		if what, err := kindOf(p.Dir); err == nil && what != nothing && !(what == directory && isEmpty(p.Dir)) {
 			return substrat.Errorf(substrat.CodeConflict, "cannot remove the directory %s: it is not empty", p.Dir).
-				WithHint("force the removal if its files may go")
+				WithHint("--force removes it with its files")
 		}
 		return nil
 	}
@@ -148,7 +148,7 @@ func (r *repository) checkSaved(ctx context.Context, own, dir string, what kind,
 	}
 	if lost {
 		return substrat.Errorf(substrat.CodeConflict, "cannot remove the worktree %s: it has commits checked out that are on no branch", dir).
-			WithHint("put them on one with git branch NAME, or force the removal")
+			WithHint("put them on one with git branch NAME, or remove it with --force")
 	}
 	if what == nothing {
 		return nil
@@ -164,7 +164,7 @@ func (r *repository) checkSaved(ctx context.Context, own, dir string, what kind,
 	}
 	if all := c.all(); len(all) > 0 {
 		return substrat.Errorf(substrat.CodeConflict, "cannot remove the worktree %s: it has changes that are not committed: %s", dir, names(all)).
-			WithHint("commit them to %s, or force the removal", t.Branch)
+			WithHint("commit them to %s, or remove it with --force", t.Branch)
 	}
 	return nil
 }
@@ -284,7 +284,7 @@ func removePlain(dir, root string, force bool) error {
 	if force {
 		err = removeAll(top, below)
 	} else if err = top.Remove(below); err != nil && !isEmpty(dir) {
-		return refuse("it is not empty").WithHint("force the removal if its files may go")
+		return refuse("it is not empty").WithHint("--force removes it with its files")
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return refuse(err.Error())
