@@ -19,7 +19,10 @@ func (p *Provider) Command(req agentcli.Request) (agentcli.Command, error) {
 	if err != nil {
 		return cmd, err
 	}
-	cmd.Argv = append(cmd.Argv, "--print", "--output-format", "stream-json", "--stream-partial-output", "--trust", "--approve-mcps", "--force")
+	cmd.Argv = append(cmd.Argv, "--print", "--output-format", "stream-json", "--stream-partial-output", "--trust", "--approve-mcps")
+	if req.Mode == agentcli.ModeForce {
+		cmd.Argv = append(cmd.Argv, "--force")
+	}
 	if req.Model != "" {
 		cmd.Argv = append(cmd.Argv, "--model", req.Model)
 	}

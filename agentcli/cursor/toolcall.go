@@ -258,11 +258,14 @@ func (d *Decoder) query(f *frame) error {
 
 func question(v fields) *agentcli.Question {
 	args := fieldsOf(v["args"])
-	q := &agentcli.Question{ID: v.str("toolCallId"), Title: args.str("title")}
+	q := &agentcli.Question{ID: v.str("toolCallId"), Kind: agentcli.AskQuestion, Title: args.str("title")}
 	elements(args["questions"], func(p jsontext.Value) {
 		f := fieldsOf(p)
 		prompt := agentcli.QuestionPrompt{ID: f.str("id"), Prompt: f.str("prompt"), Multiple: boolean(f["allowMultiple"])}
-		elements(f["options"], func(o jsontext.Value) { prompt.Options = append(prompt.Options, fieldsOf(o).str("label", "id")) })
+		elements(f["options"], func(o jsontext.Value) {
+			option := fieldsOf(o)
+			prompt.Options = append(prompt.Options, agentcli.Option{ID: option.str("id"), Label: option.str("label", "id")})
+		})
 		q.Prompts = append(q.Prompts, prompt)
 	})
 	return q

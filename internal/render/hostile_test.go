@@ -63,7 +63,7 @@ func TestHostile(t *testing.T) {
 			kind := rapid.SampledFrom([]agentcli.EventType{agentcli.EventText, agentcli.EventTextEnd, agentcli.EventThinking, agentcli.EventThinkEnd, agentcli.EventToolStart,
 				agentcli.EventToolEnd, agentcli.EventTodos, agentcli.EventPlan, agentcli.EventQuestion, agentcli.EventPermission, agentcli.EventRetry, agentcli.EventNotice}).Draw(t, "kind")
 			e := agentcli.Event{Type: kind, Text: text("said"), Tool: &x, Todos: []agentcli.Todo{{Content: text("todo")}},
-				Ask: &agentcli.Question{Prompts: []agentcli.QuestionPrompt{{Prompt: text("asks"), Options: []string{text("option")}}}}}
+				Ask: &agentcli.Question{Prompts: []agentcli.QuestionPrompt{{Prompt: text("asks"), Options: []agentcli.Option{{Label: text("option")}}}}}}
 			if rapid.IntRange(0, 9).Draw(t, "bare") == 0 {
 				e = agentcli.Event{Type: kind}
 			}

@@ -97,8 +97,11 @@ func (t *Transcript) Event(e agentcli.Event) {
 		t.block(Printable(e.Text), mostPrompt, wrapped, "")
 	case agentcli.EventPermission:
 		t.line(yellow, "  (needs leave: %s)", OneLine(e.Text, 200))
+		t.asks(e.Ask)
 	case agentcli.EventQuestion:
 		t.asks(e.Ask)
+	case agentcli.EventAnswer:
+		t.line(yellow, "  (%s)", OneLine(e.Text, 200))
 	case agentcli.EventRetry:
 		if e.Reset {
 			t.line(yellow, "  (starts over, the text above is void: %s)", OneLine(e.Text, 200))
@@ -185,7 +188,7 @@ func (t *Transcript) asks(q *agentcli.Question) {
 	for _, p := range q.Prompts {
 		t.line(yellow, "? asks: %s", OneLine(p.Prompt, 200))
 		for i, option := range p.Options {
-			t.line("", "%s%d. %s", indent, i+1, OneLine(option, 200))
+			t.line("", "%s%d. %s", indent, i+1, OneLine(option.Label, 200))
 		}
 	}
 }

@@ -86,7 +86,7 @@ func play(tr *Transcript) {
 		done(agentcli.ToolCall{ID: "6", Name: "Bash", Title: "rm -rf build", Status: agentcli.ToolRejected,
 			Error: "policy 3 of the configuration does not let agents remove directories that other agents work in; ask a person"}, 0),
 		{Type: agentcli.EventTodos, Todos: []agentcli.Todo{{Content: "read", Status: "completed"}, {Content: "fix", Status: "in_progress"}, {Content: "tell", Status: "pending"}}},
-		{Type: agentcli.EventQuestion, Ask: &agentcli.Question{Prompts: []agentcli.QuestionPrompt{{Prompt: "Which way?", Options: []string{"left", "right"}}}}},
+		{Type: agentcli.EventQuestion, Ask: &agentcli.Question{Prompts: []agentcli.QuestionPrompt{{Prompt: "Which way?", Options: []agentcli.Option{{ID: "l", Label: "left"}, {ID: "r", Label: "right"}}}}}},
 		start("7", "Bash", "sleep 1000", 0),
 		say("It is don"), say("e"),
 	} {
