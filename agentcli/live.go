@@ -15,8 +15,10 @@ import (
 // transcript, which holds the lines of both sides.
 type LiveProvider interface {
 	Provider
-	// Greet readies a process that has just started for its first turn.
-	Greet(ctx context.Context, conn Conn, req Request) error
+	// Greet readies a process that has just started for its first turn: it opens or resumes its conversation. What it
+	// returns the host keeps for as long as the process lives, also when another host takes the process over, and gives back
+	// in [LiveTurn.Greeting]; a provider keeps nothing of a process itself.
+	Greet(ctx context.Context, conn Conn, req Request) (greeting json.RawMessage, err error)
 	// Interrupt asks the process to end the open turn by itself. The host ends a process that does not.
 	Interrupt(ctx context.Context, conn Conn, req Request) error
 	// Stray gives what to answer to a line that came while no turn was open, nil for nothing.
@@ -37,6 +39,8 @@ type LiveTurn struct {
 	// Checkpoint and History are what the program remembers, for Greet. History gives the turns since the checkpoint.
 	Checkpoint json.RawMessage
 	History    func(yield func(PastTurn) error) error
+	// Greeting is what Greet returned for the process that the turn is on; nil for a provider that needs nothing of it.
+	Greeting json.RawMessage
 	// Resumed says that the process was given this turn by a host that is gone. Past holds the lines that were dealt with
 	// then, of both sides.
 	Resumed bool

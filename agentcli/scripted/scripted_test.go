@@ -168,7 +168,7 @@ func TestGreet(t *testing.T) {
 	}
 	p := program()
 	req := agentcli.Request{Live: l, Agent: &substrat.Agent{ID: "a", Name: "pipe", Path: "pipe", Role: substrat.Worker}}
-	if err := scripted.New().Greet(t.Context(), p, req); err != nil {
+	if _, err := scripted.New().Greet(t.Context(), p, req); err != nil {
 		t.Fatal(err)
 	}
 	if err := scripted.New().Interrupt(t.Context(), p, req); err != nil {

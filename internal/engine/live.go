@@ -234,7 +234,7 @@ func (l *liveRun) adopt(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	// Ended or not: what it printed is read on from the mark.
-	l.s.process, l.s.plan, l.s.from = m.Process, was.Plan, m.From
+	l.s.process, l.s.plan, l.s.greeting, l.s.from = m.Process, was.Plan, was.Greeting, m.From
 	live := l.a.request.Live
 	live.Resumed, live.Past = m.Asked, l.tape.replay()
 	if t.Alive() {
@@ -263,8 +263,12 @@ func (l *liveRun) converse(ctx context.Context, greeted bool) (agentcli.Result, 
 	live.Calls = append([]agentcli.Call(nil), l.s.log.Turn(l.r.turn).Calls...)
 	if !greeted {
 		live.Resumed, live.Past = false, nil
-		err := l.p.Greet(ctx, conn, l.a.request)
+		greeting, err := l.p.Greet(ctx, conn, l.a.request)
 		if err != nil && substrat.CodeOf(err) != substrat.CodeConflict {
+			return agentcli.Result{}, err
+		}
+		l.s.greeting = greeting
+		if err := l.s.writeIdent(ident{Process: l.s.process, Plan: l.s.plan, Greeting: greeting}); err != nil {
 			return agentcli.Result{}, err
 		}
 	}
@@ -272,6 +276,7 @@ func (l *liveRun) converse(ctx context.Context, greeted bool) (agentcli.Result, 
 		l.note(false)
 		conn.asked = func() { l.note(true) }
 	}
+	live.Greeting = l.s.greeting
 	conn.tape = l.tape
 	return l.p.Converse(ctx, conn, l.a.request, discard)
 }

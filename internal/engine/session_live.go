@@ -46,7 +46,9 @@ type session struct {
 	t       *turn.Turn
 	process string
 	plan    string
-	from    int64
+	// greeting is what the provider remembers of the process.
+	greeting json.RawMessage
+	from     int64
 
 	// The rest is guarded by Engine.liveMu.
 	holder   holder
@@ -224,6 +226,8 @@ func (e *Engine) clearLive(ctx context.Context, agent string) error {
 type ident struct {
 	Process string `json:"process"`
 	Plan    string `json:"plan"`
+	// Greeting is nil until the process has been greeted.
+	Greeting json.RawMessage `json:"greeting,omitempty"`
 }
 
 func (s *session) writeIdent(i ident) error {
