@@ -101,7 +101,7 @@ func (r *runner) run(ctx context.Context) {
 	}
 	tidy(r.dir)
 	r.e.watchOverlap(ctx, r, a, v.result.Files)
-	log.Info("turn ended", "outcome", v.outcome, "class", v.class)
+	log.Info("turn ended", "outcome", v.outcome, "class", v.class, "detail", clip(v.detail, 300))
 }
 
 // classOf classes what kept a turn from running: the provider's own word, or an error of ours.

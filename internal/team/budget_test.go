@@ -176,6 +176,32 @@ func TestGates(t *testing.T) {
 	st.refused(operator("lead"), Permit{Agent: "coder"}, substrat.CodeConflict, "not gated")
 }
 
+// TestPermitOfATurnThatWasCut: a turn that was cut off is tried again without another word, so its permit holds; one that
+// failed was told of, and needs another. A gate that was touched meanwhile is as it was put.
+func TestPermitOfATurnThatWasCut(t *testing.T) {
+	st := tell(t)
+	st.must(operator("lead"), Gate{Agent: "coder", Down: true})
+	st.tellAgent("coder", "m1")
+	st.must(operator("lead"), Permit{Agent: "coder"})
+	a, _ := st.turn("coder", "t1")
+	st.end(a, substrat.Interrupted, "cut")
+	st.later()
+	st.ready("coder")
+	a, _ = st.turn("coder", "t2")
+	st.end(a, substrat.FailedTurn, "bad")
+	st.later()
+	st.ready("lead") // it heard of the failure
+	st.must(operator("lead"), Permit{Agent: "coder"})
+	a, _ = st.turn("coder", "t3")
+	st.must(operator("lead"), Gate{Agent: "coder"})
+	st.must(operator("lead"), Gate{Agent: "coder", Down: true})
+	st.end(a, substrat.Interrupted, "cut")
+	st.later()
+	st.ready("lead") // it heard of the failure
+	st.restart(true)
+	st.ready("lead") // it heard of the failure
+}
+
 func TestCycle(t *testing.T) {
 	st := tell(t)
 	st.must(operator("lead"), Send{ID: "m1", Recipient: "coder", Text: "x", Sync: true})

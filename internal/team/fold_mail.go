@@ -188,6 +188,7 @@ func (x *TurnStarted) fold(f *folding) error {
 	a.Turns = x.Number
 	a.Turn = &Turn{
 		ID: x.Turn, Number: x.Number, StartedAt: f.at, Prompted: slices.Clone(x.Messages), Retry: x.Retry, NewSession: a.SessionLost,
+		Permitted: a.Gated,
 	}
 	a.RetryAt, a.Failed, a.GivenUp, a.Permitted = time.Time{}, false, nil, false
 	f.withdraw(func(i *Item) bool { return i.AgentID != a.ID || i.Kind != substrat.ItemFailure })
@@ -257,6 +258,9 @@ func (x *TurnEnded) fold(f *folding) error {
 	}
 	f.retireTurn(a, x)
 	f.noteAccount(a.Turn, x)
+	if a.Turn.Permitted && len(x.Requeued) > 0 && (x.Spared || x.Outcome == substrat.Interrupted) {
+		a.Permitted = true
+	}
 	a.Turn = nil
 	for _, id := range x.Handled {
 		f.handle(id)

@@ -9,7 +9,8 @@ type Gate struct {
 	Down  bool
 }
 
-// Permit lets exactly one turn of a gated agent through. The gate is down again when the turn begins.
+// Permit lets exactly one turn of a gated agent through. The gate is down again when the turn begins. A turn that was cut
+// off, or that the provider's account refused, was none: nobody was told of it, and the permit holds for the next attempt.
 type Permit struct {
 	Agent string
 }
@@ -92,6 +93,9 @@ func (x *AgentGated) fold(f *folding) error {
 		return err
 	}
 	a.Gated, a.Permitted = x.Down, false
+	if a.Turn != nil {
+		a.Turn.Permitted = false
+	}
 	f.mark(a.ID)
 	return nil
 }

@@ -105,6 +105,8 @@ type Turn struct {
 	Hops  int    `json:"hops,omitempty"`
 	// Retry says why the previous turn on this mail did not complete, empty on a first attempt.
 	Retry string `json:"retry,omitempty"`
+	// Permitted says that it was let through the gate, which nobody has touched since.
+	Permitted bool `json:"permitted,omitempty"`
 	// NewSession says that the conversation the agent had before was lost.
 	NewSession bool `json:"new_session,omitempty"`
 	// Cancel says who asked to end it.
