@@ -19,10 +19,15 @@ type LiveProvider interface {
 	// returns the host keeps for as long as the process lives, also when another host takes the process over, and gives back
 	// in [LiveTurn.Greeting]; a provider keeps nothing of a process itself.
 	Greet(ctx context.Context, conn Conn, req Request) (greeting json.RawMessage, err error)
-	// Interrupt asks the process to end the open turn by itself. The host ends a process that does not.
-	Interrupt(ctx context.Context, conn Conn, req Request) error
+	Interrupter
 	// Stray gives what to answer to a line that came while no turn was open, nil for nothing.
 	Stray(frame []byte) []byte
+}
+
+// Interrupter is a provider that can tell its process to end the open turn by itself.
+type Interrupter interface {
+	// Interrupt asks for it. The host ends a process that does not listen.
+	Interrupt(ctx context.Context, conn Conn, req Request) error
 }
 
 // LiveTurn is what a live process needs to know of its turn beside the prompt.
