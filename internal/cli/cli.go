@@ -127,7 +127,7 @@ The daemon's home is $SUBSTRAT_HOME, else ~/.substrat; substrat.toml in it confi
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(a.daemonCommand(), a.agentCommand(), a.sendCommand(), a.messageCommand(), a.inboxCommand(), a.attachCommand(), a.logCommand(), a.searchCommand(),
 		a.topCommand(), a.upCommand(), a.workspaceCommand(), a.queueCommand(), a.answerCommand(), a.whyCommand(), a.graphCommand(), a.resumeCommand(), a.budgetCommand(), a.remindCommand(),
-		a.eventsCommand(), a.demoCommand(), a.doctorCommand(), a.mcpCommand(), a.toolCommand(), a.versionCommand())
+		a.runCommand(), a.decodeCommand(), a.providersCommand(), a.eventsCommand(), a.demoCommand(), a.doctorCommand(), a.mcpCommand(), a.toolCommand(), a.versionCommand())
 	return root
 }
 
@@ -135,6 +135,16 @@ The daemon's home is $SUBSTRAT_HOME, else ~/.substrat; substrat.toml in it confi
 func exactly(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := cobra.ExactArgs(n)(cmd, args); err != nil {
+			return usageError{fmt.Errorf("%s: %w", cmd.CommandPath(), err)}
+		}
+		return nil
+	}
+}
+
+// atMost refuses more arguments.
+func atMost(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := cobra.MaximumNArgs(n)(cmd, args); err != nil {
 			return usageError{fmt.Errorf("%s: %w", cmd.CommandPath(), err)}
 		}
 		return nil
