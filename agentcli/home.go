@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -78,7 +79,7 @@ func furnish(home, own string, cmd Command) error {
 		return fail(err)
 	}
 	defer func() { _ = root.Close() }()
-	for _, f := range cmd.Files {
+	for n, f := range cmd.Files {
 		path := filepath.FromSlash(f.Path)
 		if _, err := root.Lstat(path); err == nil && f.KeepExisting {
 			continue
@@ -86,7 +87,12 @@ func furnish(home, own string, cmd Command) error {
 		if err := root.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return fail(err)
 		}
-		if err := root.WriteFile(path, f.Data, 0o600); err != nil {
+		// It is there whole or not at all: another run may read it now, and one that was cut off would be kept.
+		made := fmt.Sprintf("%s.%d-%d.new", path, os.Getpid(), n)
+		if err := root.WriteFile(made, f.Data, 0o600); err != nil {
+			return fail(err)
+		}
+		if err := root.Rename(made, path); err != nil {
 			return fail(err)
 		}
 	}

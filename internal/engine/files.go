@@ -70,7 +70,8 @@ func gitIgnore(files []agentcli.File) agentcli.File {
 // writeIn sees to it that a file below a root holds what it should. What is there already is not written again.
 func writeIn(root *os.Root, f agentcli.File) error {
 	if st, err := root.Lstat(f.Path); err == nil {
-		if f.KeepExisting || st.Mode().IsRegular() && st.Size() == int64(len(f.Data)) && holds(root, f) {
+		// An empty one is what a daemon left that was killed while it wrote.
+		if f.KeepExisting && st.Size() > 0 || st.Mode().IsRegular() && st.Size() == int64(len(f.Data)) && holds(root, f) {
 			return nil
 		}
 		// A file, or a link, that the agent left in its place is not written through.
@@ -82,7 +83,15 @@ func writeIn(root *os.Root, f agentcli.File) error {
 			return wrapIO("make a directory in the agent's home", err)
 		}
 	}
-	return wrapIO("write a file in the agent's home", root.WriteFile(f.Path, f.Data, 0o600))
+	// It is there whole or not at all: one that was cut off and is kept would be in the agent's way for ever.
+	made := f.Path + ".new"
+	if err := root.Remove(made); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return wrapIO("replace a file in the agent's home", err)
+	}
+	if err := root.WriteFile(made, f.Data, 0o600); err != nil {
+		return wrapIO("write a file in the agent's home", err)
+	}
+	return wrapIO("write a file in the agent's home", root.Rename(made, f.Path))
 }
 
 // holds reports whether a file has the content it should have.
