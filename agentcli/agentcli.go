@@ -79,6 +79,8 @@ type Info struct {
 	// the middle of a turn, from the record of what was done.
 	Live    bool `json:"live,omitempty"`
 	Replays bool `json:"replays,omitempty"`
+	// Asks: the CLI asks for leave, questions and plans while its turn runs, and waits for the answer.
+	Asks bool `json:"asks,omitempty"`
 	// NeedsProgram: an agent is created with a command of the user's.
 	NeedsProgram bool `json:"needs_program,omitempty"`
 }

@@ -54,9 +54,9 @@ func (c *Config) Decide(call Call) (effect, rule, reason string) {
 // Denial is a command, or a path, that an agent must not touch.
 type Denial struct{ Command, Path string }
 
-// Denials lists the commands and paths that an agent's CLI is to refuse. A CLI that runs without a person cannot ask one, so
-// what a policy leaves to a person is refused too. A policy that allows the agent everything ends the list.
-func (c *Config) Denials(agent, role string) []Denial {
+// Denials lists the commands and paths that an agent's CLI is to refuse. A CLI that cannot ask is to refuse also what a policy
+// leaves to a person. A policy that allows the agent everything ends the list.
+func (c *Config) Denials(agent, role string, asks bool) []Denial {
 	var out []Denial
 	for _, p := range c.Policies {
 		if !p.Role.Has(role) || !p.Agent.Match(agent) {
@@ -65,6 +65,7 @@ func (c *Config) Denials(agent, role string) []Denial {
 		switch {
 		case p.Effect == "allow" && p.Command == "" && p.Path == "" && len(p.Tool) == 0:
 			return out
+		case asks && p.Effect == "ask":
 		case p.Effect != "allow" && (p.Command != "" || p.Path != ""):
 			out = append(out, Denial{string(p.Command), string(p.Path)})
 		}

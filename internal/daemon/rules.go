@@ -62,14 +62,14 @@ func (r rules) Budgets(path string, role substrat.Role) []substrat.Budget {
 
 // Policy implements engine.Rules.
 func (r rules) Policy(c engine.Call) engine.Ruling {
-	effect, rule, reason := r.c.Decide(config.Call{Role: string(c.Role), Agent: c.Path, Tool: c.Tool})
+	effect, rule, reason := r.c.Decide(config.Call{Role: string(c.Role), Agent: c.Path, Tool: c.Tool, Command: c.Command, Path: c.File})
 	return engine.Ruling{Effect: effect, Rule: rule, Reason: reason}
 }
 
 // Denials implements engine.Rules.
-func (r rules) Denials(path string, role substrat.Role) []agentcli.Denial {
+func (r rules) Denials(path string, role substrat.Role, asks bool) []agentcli.Denial {
 	var out []agentcli.Denial
-	for _, d := range r.c.Denials(path, string(role)) {
+	for _, d := range r.c.Denials(path, string(role), asks) {
 		out = append(out, agentcli.Denial{Command: d.Command, Path: d.Path})
 	}
 	return out

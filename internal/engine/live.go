@@ -29,6 +29,8 @@ type liveRun struct {
 	stopped atomic.Bool
 	// ended says why the turn was ended from outside, if it was.
 	ended atomic.Pointer[verdict]
+	// asking counts the time in which a person is asked.
+	asking stopwatch
 }
 
 // restartsMost is how often in a row a process may end in the middle of a turn without having got any further.
@@ -104,7 +106,7 @@ func (l *liveRun) begin() error {
 			tapeSize = m.Tape
 		}
 	}
-	live.Tools = &liveTools{l}
+	live.Tools, l.a.request.Ask = &liveTools{l}, l.ask
 	live.Checkpoint, live.History = l.s.log.Checkpoint(), l.s.log.History
 	var err error
 	if l.tape, err = openTape(l.r.dir, tapeSize); err == nil {
@@ -349,9 +351,18 @@ func (l *liveRun) awaitEnd(ctx context.Context, conn *liveConn, done <-chan stru
 		case <-l.r.abandoned:
 			return &verdict{outcome: substrat.Cancelled, class: substrat.ClassCancelled, detail: "the agent was ended"}
 		case <-wall.C:
+			asked, _ := l.asking.read(time.Now())
+			if left := time.Until(l.a.startedAt.Add(limits.Wall + asked)); left > 0 {
+				wall.Reset(left)
+				continue
+			}
 			return &verdict{outcome: substrat.TimedOut, class: substrat.ClassTimeout, detail: "the turn took longer than it may"}
 		case <-silence.C:
-			left := limits.Silence - time.Since(time.Unix(0, conn.heard.Load()))
+			since := time.Unix(0, conn.heard.Load())
+			if _, asked := l.asking.read(time.Now()); asked.After(since) {
+				since = asked
+			}
+			left := limits.Silence - time.Since(since)
 			if left <= 0 {
 				return &verdict{outcome: substrat.TimedOut, class: substrat.ClassSilence, detail: "the program printed nothing for longer than it may"}
 			}

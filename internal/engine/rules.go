@@ -16,10 +16,10 @@ type Rules interface {
 	Hold(m *substrat.Message) string
 	// Budgets are those that an agent is created with.
 	Budgets(path string, role substrat.Role) []substrat.Budget
-	// Policy decides about a call of one of the agents' tools.
+	// Policy decides about a call of one of the agents' tools, or of a tool of the CLI's own that it asks leave for.
 	Policy(c Call) Ruling
-	// Denials are what an agent's CLI is to refuse.
-	Denials(path string, role substrat.Role) []agentcli.Denial
+	// Denials are what an agent's CLI is to refuse. One that asks for leave is not told what a policy leaves to a person.
+	Denials(path string, role substrat.Role, asks bool) []agentcli.Denial
 	// Pools bound how many processes of a provider may run at once; one that is not there has no bound of its own.
 	Pools() map[string]int
 	// FreeLeast is how much memory must be free before a process is started, 0 for any.
@@ -45,6 +45,8 @@ type Call struct {
 	Path string
 	Role substrat.Role
 	Tool string
+	// Command and File are what a tool of the CLI's own would run, or touch.
+	Command, File string
 }
 
 // Ruling is a policy's word on a call.
@@ -96,7 +98,7 @@ func (NoRules) Budgets(string, substrat.Role) []substrat.Budget { return nil }
 func (NoRules) Policy(Call) Ruling { return Ruling{Effect: Allow} }
 
 // Denials implements Rules.
-func (NoRules) Denials(string, substrat.Role) []agentcli.Denial { return nil }
+func (NoRules) Denials(string, substrat.Role, bool) []agentcli.Denial { return nil }
 
 // Pools implements Rules.
 func (NoRules) Pools() map[string]int { return nil }

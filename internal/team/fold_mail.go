@@ -258,6 +258,7 @@ func (x *TurnEnded) fold(f *folding) error {
 	}
 	f.retireTurn(a, x)
 	f.noteAccount(a.Turn, x)
+	f.withdraw(func(i *Item) bool { return i.AgentID != a.ID || !i.Waits })
 	if a.Turn.Permitted && len(x.Requeued) > 0 && (x.Spared || x.Outcome == substrat.Interrupted) {
 		a.Permitted = true
 	}

@@ -16,6 +16,8 @@ type Item struct {
 	// Account is what a login is for; Budget the number of the budget on the agent that is used up.
 	Account string `json:"account,omitempty"`
 	Budget  int    `json:"budget,omitempty"`
+	// Waits says that the agent's process waits for the answer in its open turn.
+	Waits bool `json:"waits,omitempty"`
 }
 
 // Ask puts a question of the calling agent into the person's queue. The answer is the agent's next message.
@@ -173,6 +175,9 @@ func (x *Item) takes() string {
 
 // carryOut does what an answer means.
 func (d *decision) carryOut(x *Item, answer substrat.Answer, by string) {
+	if x.Waits {
+		return
+	}
 	a := d.Agents[x.AgentID]
 	chosen := ""
 	if len(answer.Choices) > 0 {
@@ -237,6 +242,9 @@ func (d *decision) expireItems() {
 			continue
 		}
 		d.add(closed)
+		if x.Waits {
+			continue
+		}
 		d.notice(a, derive(id, "expired"), "", fmt.Sprintf("Nobody answered %s %s in time: %s", x.Kind, id, clip(x.Text, 200)), 1)
 	}
 }

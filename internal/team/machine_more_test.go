@@ -82,6 +82,15 @@ func (m *machine) moreActions() map[string]func(*rapid.T) {
 			a, key := m.caller(t)
 			_ = m.do(t, a, key, RequestPermission{ID: m.id("item"), Tool: rapid.SampledFrom([]string{"poke", "gate"}).Draw(t, "tool"), Input: json.RawMessage(`{"a": 1}`)})
 		},
+		"ask in turn": func(t *rapid.T) {
+			a, _ := m.caller(t)
+			c := AskInTurn{ID: m.id("item"), Text: "may I?", Kind: substrat.ItemPermission, Options: []string{"allow", "deny"}}
+			if open := slices.Sorted(maps.Keys(m.s.Items)); len(open) > 0 && rapid.Bool().Draw(t, "again") {
+				c.ID = open[0]
+			}
+			c.Default = rapid.SampledFrom([]string{"", "deny"}).Draw(t, "default")
+			_ = m.do(t, a, "", c)
+		},
 		"answer": func(t *rapid.T) { m.answer(t) },
 		"gate": func(t *rapid.T) {
 			a, key, id := child(t)

@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"substrat.dev/substrat"
+	"substrat.dev/substrat/agentcli"
+)
+
+func TestStopwatch(t *testing.T) {
+	var s stopwatch
+	at := func(n int) time.Time { return time.Unix(int64(n), 0) }
+	s.begin(at(10))
+	s.begin(at(12))
+	if total, last := s.read(at(13)); total != 3*time.Second || !last.Equal(at(13)) {
+		t.Errorf("while it goes on: %v %v", total, last)
+	}
+	s.end(at(14))
+	s.end(at(20))
+	s.begin(at(30))
+	s.end(at(31))
+	if total, last := s.read(at(99)); total != 11*time.Second || !last.Equal(at(31)) {
+		t.Errorf("afterwards: %v %v", total, last)
+	}
+}
+
+// TestTake: what a person chose becomes the agent's own option, whatever the agent calls it.
+func TestTake(t *testing.T) {
+	permission := agentcli.Question{ID: "q", Kind: agentcli.AskPermission, Prompts: []agentcli.QuestionPrompt{{ID: "p", Options: []agentcli.Option{
+		{ID: "nope", Kind: agentcli.RejectOnce}, {ID: "proceed_always", Kind: agentcli.AllowAlways}, {ID: "proceed_once", Kind: agentcli.AllowOnce},
+	}}}}
+	question := agentcli.Question{ID: "q", Kind: agentcli.AskQuestion, Prompts: []agentcli.QuestionPrompt{{ID: "p", Multiple: true, Options: []agentcli.Option{
+		{ID: "1", Label: "same"}, {ID: "2", Label: "same"}, {ID: "3", Label: "other"},
+	}}}}
+	for name, c := range map[string]struct {
+		q      agentcli.Question
+		answer *substrat.Answer
+		want   []string
+		say    agentcli.AnswerOutcome
+	}{
+		"allow":     {permission, &substrat.Answer{Choices: []string{choiceAllow}}, []string{"proceed_once"}, agentcli.Answered},
+		"always":    {permission, &substrat.Answer{Choices: []string{choiceAlways}}, []string{"proceed_always"}, agentcli.Answered},
+		"deny":      {permission, &substrat.Answer{Choices: []string{choiceDeny}}, []string{"nope"}, agentcli.Answered},
+		"two":       {question, &substrat.Answer{Choices: []string{"same [2]", "other"}}, []string{"2", "3"}, agentcli.Answered},
+		"text":      {question, &substrat.Answer{Text: "neither"}, nil, agentcli.Answered},
+		"withdrawn": {question, nil, nil, agentcli.Withdrawn},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := substrat.Item{State: substrat.ItemAnswered, Answer: c.answer}
+			if c.answer == nil {
+				x.State = substrat.ItemWithdrawn
+			}
+			got := agentcli.Answer{ID: "q", Outcome: agentcli.Skipped, Choices: map[string][]string{}}
+			take(&got, c.q, c.q.Prompts[0], x)
+			if got.Outcome != c.say || len(got.Choices["p"]) != len(c.want) {
+				t.Fatalf("%+v", got)
+			}
+			for i, id := range c.want {
+				if got.Choices["p"][i] != id {
+					t.Errorf("%+v", got)
+				}
+			}
+		})
+	}
+}
