@@ -18,7 +18,8 @@ type LiveProvider interface {
 	// Greet readies a process that has just started for its first turn: it opens or resumes its conversation. What it
 	// returns the host keeps for as long as the process lives, also when another host takes the process over, and gives back
 	// in [LiveTurn.Greeting]; a provider keeps nothing of a process itself.
-	Greet(ctx context.Context, conn Conn, req Request) (greeting json.RawMessage, err error)
+	// A process that ends meanwhile is io.EOF; what the agent says against it is a [*Failure].
+	Greet(ctx context.Context, conn Conn, req Request) (Greeting, error)
 	Interrupter
 	// Stray gives what to answer to a line that came while no turn was open, nil for nothing.
 	Stray(frame []byte) []byte
@@ -29,6 +30,27 @@ type Interrupter interface {
 	// Interrupt asks for it. The host ends a process that does not listen.
 	Interrupt(ctx context.Context, conn Conn, req Request) error
 }
+
+// Greeting is what was agreed on with a process before its first turn.
+type Greeting struct {
+	// Session is the conversation that the process is in, as it is resumed by.
+	Session string `json:"session,omitempty"`
+	Model   string `json:"model,omitempty"`
+	// Keep is what the provider itself wants to know again.
+	Keep json.RawMessage `json:"keep,omitempty"`
+}
+
+// Failure is an error that classes the turn it ended.
+type Failure struct {
+	Class  substrat.FailureClass
+	Detail string
+}
+
+// Error gives the detail.
+func (f *Failure) Error() string { return f.Detail }
+
+// FailureClass gives the class.
+func (f *Failure) FailureClass() substrat.FailureClass { return f.Class }
 
 // LiveTurn is what a live process needs to know of its turn beside the prompt.
 type LiveTurn struct {
@@ -44,8 +66,8 @@ type LiveTurn struct {
 	// Checkpoint and History are what the program remembers, for Greet. History gives the turns since the checkpoint.
 	Checkpoint json.RawMessage
 	History    func(yield func(PastTurn) error) error
-	// Greeting is what Greet returned for the process that the turn is on; nil for a provider that needs nothing of it.
-	Greeting json.RawMessage
+	// Greeting is what Greet returned for the process that the turn is on.
+	Greeting Greeting
 	// Resumed says that the process was given this turn by a host that is gone. Past holds the lines that were dealt with
 	// then, of both sides.
 	Resumed bool

@@ -52,8 +52,14 @@ func (r *run) run(ctx context.Context) (Result, error) {
 	if isLive && fresh {
 		s.greeting, err = live.Greet(talk, proc, req)
 		req.Live.Greeting = s.greeting
+		if errors.Is(err, EOF) {
+			err = nil // the conversation finds out how it ended
+		}
 	}
-	if err == nil {
+	if failure := new(Failure); errors.As(err, &failure) {
+		result, err = Result{Terminal: true, Outcome: substrat.FailedTurn, Class: failure.Class, Detail: failure.Detail}, nil
+		proc.stop(0)
+	} else if err == nil {
 		result, err = s.p.Converse(talk, proc, req, r.emit)
 	}
 	close(done)

@@ -2,7 +2,6 @@ package agentcli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"os"
@@ -25,7 +24,7 @@ type Session struct {
 	closed bool
 	// proc is the live process between prompts, rested ends its rest and waits for it.
 	proc     *process
-	greeting json.RawMessage
+	greeting Greeting
 	rested   func()
 }
 

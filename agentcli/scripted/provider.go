@@ -2,7 +2,6 @@ package scripted
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -70,16 +69,16 @@ func (*Provider) Diagnose(_ agentcli.Request, _ agentcli.Result, exit agentcli.E
 }
 
 // Greet implements agentcli.LiveProvider: who the agent is, and what the program did so far.
-func (*Provider) Greet(ctx context.Context, conn agentcli.Conn, req agentcli.Request) (json.RawMessage, error) {
+func (*Provider) Greet(ctx context.Context, conn agentcli.Conn, req agentcli.Request) (agentcli.Greeting, error) {
 	h := hello{Type: typeHello, Protocol: Protocol}
 	if a := req.Agent; a != nil {
 		h.Agent = about{ID: a.ID, Name: a.Name, Path: a.Path, Parent: a.Parent, Role: a.Role, Instructions: a.Instructions, Metadata: a.Metadata}
 	}
 	h.State = req.Live.Checkpoint
 	if err := write(ctx, conn, h); err != nil {
-		return nil, err
+		return agentcli.Greeting{}, err
 	}
-	return nil, req.Live.History(func(t agentcli.PastTurn) error {
+	return agentcli.Greeting{}, req.Live.History(func(t agentcli.PastTurn) error {
 		if t.Calls == nil {
 			t.Calls = []agentcli.Call{}
 		}

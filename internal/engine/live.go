@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -266,10 +267,13 @@ func (l *liveRun) converse(ctx context.Context, greeted bool) (agentcli.Result, 
 	if !greeted {
 		live.Resumed, live.Past = false, nil
 		greeting, err := l.p.Greet(ctx, conn, l.a.request)
-		if err != nil && substrat.CodeOf(err) != substrat.CodeConflict {
+		if err != nil && substrat.CodeOf(err) != substrat.CodeConflict && !errors.Is(err, agentcli.EOF) {
 			return agentcli.Result{}, err
 		}
 		l.s.greeting = greeting
+		if greeting.Session != "" && greeting.Session != l.a.request.Session {
+			l.r.followSession(ctx, greeting.Session)
+		}
 		if err := l.s.writeIdent(ident{Process: l.s.process, Plan: l.s.plan, Greeting: greeting}); err != nil {
 			return agentcli.Result{}, err
 		}

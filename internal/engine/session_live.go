@@ -47,7 +47,7 @@ type session struct {
 	process string
 	plan    string
 	// greeting is what the provider remembers of the process.
-	greeting json.RawMessage
+	greeting agentcli.Greeting
 	from     int64
 
 	// The rest is guarded by Engine.liveMu.
@@ -226,8 +226,8 @@ func (e *Engine) clearLive(ctx context.Context, agent string) error {
 type ident struct {
 	Process string `json:"process"`
 	Plan    string `json:"plan"`
-	// Greeting is nil until the process has been greeted.
-	Greeting json.RawMessage `json:"greeting,omitempty"`
+	// Greeting is empty until the process has been greeted.
+	Greeting agentcli.Greeting `json:"greeting,omitzero"`
 }
 
 func (s *session) writeIdent(i ident) error {

@@ -8,6 +8,7 @@ import (
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/agentcli"
+	"substrat.dev/substrat/agentcli/acp"
 	"substrat.dev/substrat/agentcli/cursor"
 	"substrat.dev/substrat/agentcli/scripted"
 )
@@ -15,11 +16,15 @@ import (
 // All gives them, the ones that need no account first. Getenv is where keys and endpoints come from. Simulator is the
 // command that runs this binary under the name that makes it the simulator.
 func All(getenv func(string) string, simulator string) []agentcli.Provider {
-	return []agentcli.Provider{
+	all := []agentcli.Provider{
 		cursor.New(cursor.Options{Name: "sim", Command: []string{simulator}}),
 		scripted.New(),
 		cursor.New(cursor.Options{Name: "cursor", Network: true, Env: cursor.HostEnv(getenv)}),
 	}
+	for _, p := range acp.Presets(getenv) {
+		all = append(all, p)
+	}
+	return all
 }
 
 // Find gives the one that is called so.

@@ -1,0 +1,134 @@
+package acp
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	"substrat.dev/substrat"
+	"substrat.dev/substrat/agentcli"
+)
+
+// Options configure a provider.
+type Options struct {
+	// Name is how agents name it; empty means "acp". Title is for people.
+	Name, Title string
+	// Command is the program and its arguments; empty means that each agent brings its own ([agentcli.Request.Program]).
+	Command []string
+	// Find looks for the program when Command is relative; nil looks on the search path.
+	Find func(name string) (string, error)
+	// Env is given to the program: keys and endpoints.
+	Env map[string]string
+	// AuthMethod is the login to use when the agent asks for one; empty means the only one it offers.
+	AuthMethod string
+	// ForceModes are the agent's names of modes in which it may write, for [agentcli.ModeForce].
+	ForceModes []string
+	// FS offers the agent to read and write files of the workspace through us, Terminals to run commands. Both happen with
+	// the rights of this process, so they are for an agent that runs with these rights itself.
+	FS, Terminals bool
+	// Network says that the program needs the internet.
+	Network bool
+	// Exposes are paths of the host that the program needs to see.
+	Exposes []agentcli.Expose
+	// Remedy tells how to get the program.
+	Remedy string
+}
+
+// Provider drives agents that speak the protocol.
+type Provider struct{ opts Options }
+
+// New makes a provider.
+func New(o Options) *Provider {
+	if o.Name == "" {
+		o.Name = "acp"
+	}
+	if o.Title == "" {
+		o.Title = "Any agent that speaks ACP"
+	}
+	return &Provider{opts: o}
+}
+
+// Info implements agentcli.Provider.
+func (p *Provider) Info() agentcli.Info {
+	return agentcli.Info{
+		Name: p.opts.Name, Title: p.opts.Title, Resume: true, MCP: true, Network: p.opts.Network, Live: true, Asks: true,
+		NeedsProgram: len(p.opts.Command) == 0,
+	}
+}
+
+// Command implements agentcli.Provider: what to run for the process.
+func (p *Provider) Command(req agentcli.Request) (agentcli.Command, error) {
+	argv := p.opts.Command
+	if len(argv) == 0 {
+		argv = req.Program
+	}
+	if len(argv) == 0 {
+		return agentcli.Command{}, substrat.Errorf(substrat.CodeNotInstalled, "cannot run the agent: it has no command").
+			WithHint("create it with --command, the program that speaks ACP and its arguments")
+	}
+	path, exposes, err := p.find(argv[0])
+	if err != nil {
+		return agentcli.Command{}, err
+	}
+	cmd := agentcli.Command{Env: maps.Clone(p.opts.Env), KeepStdin: true, Network: p.opts.Network, Exposes: append(exposes, p.opts.Exposes...)}
+	cmd.Argv = append(append([]string{path}, argv[1:]...), req.Args...)
+	return cmd, nil
+}
+
+// Diagnose implements agentcli.Provider.
+func (p *Provider) Diagnose(_ agentcli.Request, partial agentcli.Result, exit agentcli.Exit) (substrat.FailureClass, string) {
+	how := fmt.Sprintf("the agent ended with code %d before its turn was done", exit.Code)
+	if exit.Signal != "" {
+		how = "the agent was ended by " + exit.Signal + " before its turn was done"
+	}
+	tail := strings.TrimSpace(string(exit.Stderr))
+	if tail == "" {
+		tail = strings.TrimSpace(string(exit.Stdout))
+	}
+	class := substrat.ClassCrashed
+	if tail != "" {
+		tail = tail[max(0, len(tail)-2000):]
+		how += ": " + strings.ToValidUTF8(tail, "\ufffd")
+		if c := classOf(0, tail); partial.Session == "" && c != substrat.ClassAgent {
+			class = c
+		}
+	} else if partial.Session == "" {
+		how += " and said nothing: it may not speak ACP; run " + p.byHand() + " and look whether it waits for input"
+	}
+	return class, how
+}
+
+func (p *Provider) byHand() string {
+	if len(p.opts.Command) == 0 {
+		return "its command"
+	}
+	return strings.Join(p.opts.Command, " ")
+}
+
+// Interrupt implements agentcli.Interrupter. What the agent waits for is answered as cancelled by the host's end of the
+// question.
+func (p *Provider) Interrupt(ctx context.Context, conn agentcli.Conn, req agentcli.Request) error {
+	if req.Live == nil || req.Live.Greeting.Session == "" {
+		return substrat.Errorf(substrat.CodeConflict, "there is no session to interrupt")
+	}
+	line, err := notification("session/cancel", map[string]string{"sessionId": req.Live.Greeting.Session})
+	if err != nil {
+		return err
+	}
+	return conn.WriteFrame(ctx, line)
+}
+
+// Stray implements agentcli.LiveProvider.
+func (p *Provider) Stray(frame []byte) []byte {
+	m, ok := parse(frame)
+	if !ok || !m.isRequest() {
+		return nil
+	}
+	result, e := strayAnswer(m)
+	line, err := response(m.ID, result, e)
+	if err != nil {
+		return nil
+	}
+	return line
+}
