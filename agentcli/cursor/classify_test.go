@@ -149,7 +149,7 @@ func digest(events []agentcli.Event) string {
 // TestCommand holds the command line against the documented one.
 func TestCommand(t *testing.T) {
 	p := New(Options{Name: "sim", Command: []string{"cursor-agent"}})
-	req := agentcli.Request{Prompt: "-do it", Session: "s", Model: "m", Dir: "/w", Instructions: "be good",
+	req := agentcli.Request{Prompt: "-do it", Mode: agentcli.ModeForce, Session: "s", Model: "m", Dir: "/w", Instructions: "be good",
 		MCP: []agentcli.MCPServer{{Name: "substrat", Command: "/b", Args: []string{"mcp"}, Env: map[string]string{"B": "<2>", "A": "1"}}}}
 	cmd, err := p.Command(req)
 	if err != nil {

@@ -3,12 +3,8 @@ package cursor
 import (
 	"bytes"
 	"errors"
-	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/agentcli"
@@ -16,14 +12,18 @@ import (
 
 // Decoder turns the lines of one stream-json stream into events. It is for one goroutine and one stream.
 type Decoder struct {
-	json *jsontext.Decoder
 	text textState
+	// line is the frame being decoded; its values are good for that long.
+	line frame
 	// emit is the receiver of the line being decoded.
 	emit   func(agentcli.Event) error
 	offset int64
 
 	result agentcli.Result
 	files  map[string]struct{}
+	// calls are the tool calls of the turn, for what their ends leave out; planned is the last plan told.
+	calls   map[string]begun
+	planned string
 	// noise is the tail of what was not JSON.
 	noise []byte
 }
@@ -31,7 +31,7 @@ type Decoder struct {
 // NewDecoder makes a decoder. Partial says that the CLI was called with --stream-partial-output: without it every text
 // is whole, with it texts are deltas that a flush repeats.
 func NewDecoder(partial bool) *Decoder {
-	return &Decoder{json: jsontext.NewDecoder(new(bytes.Buffer)), text: textState{partial: partial}, files: map[string]struct{}{}}
+	return &Decoder{text: textState{partial: partial}, files: map[string]struct{}{}}
 }
 
 // noiseMost bounds the tail of noise, and noticeMost one notice.
@@ -64,12 +64,12 @@ func (d *Decoder) Decode(line []byte, offset int64, emit func(agentcli.Event) er
 	d.emit, d.offset = emit, offset
 	line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\ufeff")))
 	for len(line) > 0 && !d.result.Terminal {
-		n, err := d.object(line)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
+		n := d.line.read(line)
+		if n < 0 {
 			return d.notJSON(line)
+		}
+		if err := d.frame(&d.line); err != nil {
+			return err
 		}
 		line = bytes.TrimSpace(line[n:])
 	}
@@ -89,123 +89,6 @@ func (d *Decoder) notJSON(line []byte) error {
 func (d *Decoder) send(e agentcli.Event) error {
 	e.Offset = d.offset
 	return d.emit(e)
-}
-
-// frame is the envelope of one object. Values are parts of the line.
-type frame struct {
-	raw                                  []byte
-	typ, subtype                         string
-	text, message, toolCall, callID      jsontext.Value
-	session, model, modelCall, timestamp jsontext.Value
-	queryType, query, attempt, isResume  jsontext.Value
-	isError, resultText, errorText       jsontext.Value
-	usage, duration                      jsontext.Value
-}
-
-// relaxed takes what foreign programs print: duplicate names and invalid UTF-8 are theirs to answer for.
-var relaxed = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
-
-// object decodes the JSON object at the start of line and tells how long it was, 0 if there is none.
-func (d *Decoder) object(line []byte) (int, error) {
-	if line[0] != '{' {
-		return 0, nil
-	}
-	d.json.Reset(bytes.NewBuffer(line), relaxed...)
-	if _, err := d.json.ReadToken(); err != nil {
-		return 0, nil
-	}
-	var f frame
-	for d.json.PeekKind() != '}' {
-		name, err := d.json.ReadValue()
-		if err != nil {
-			return 0, nil
-		}
-		slot := f.slot(name)
-		value, err := d.json.ReadValue()
-		if err != nil {
-			return 0, nil
-		}
-		if slot != nil {
-			*slot = value
-		} else {
-			f.kind(name, value)
-		}
-	}
-	if _, err := d.json.ReadToken(); err != nil {
-		return 0, nil
-	}
-	n := int(d.json.InputOffset())
-	f.raw = line[:n]
-	return n, d.frame(&f)
-}
-
-// slot finds where a top-level member goes. The names are compared as they are written, quotes included.
-func (f *frame) slot(name jsontext.Value) *jsontext.Value {
-	switch string(name) {
-	case `"text"`:
-		return &f.text
-	case `"message"`:
-		return &f.message
-	case `"tool_call"`:
-		return &f.toolCall
-	case `"call_id"`:
-		return &f.callID
-	case `"session_id"`:
-		return &f.session
-	case `"model"`:
-		return &f.model
-	case `"model_call_id"`:
-		return &f.modelCall
-	case `"timestamp_ms"`:
-		return &f.timestamp
-	case `"query_type"`:
-		return &f.queryType
-	case `"query"`:
-		return &f.query
-	case `"attempt"`:
-		return &f.attempt
-	case `"is_resume"`:
-		return &f.isResume
-	case `"is_error"`:
-		return &f.isError
-	case `"result"`:
-		return &f.resultText
-	case `"error"`:
-		return &f.errorText
-	case `"usage"`:
-		return &f.usage
-	case `"duration_ms"`:
-		return &f.duration
-	default:
-		return nil
-	}
-}
-
-// kind notes the two members that say what a frame is, without an allocation for those that are known.
-func (f *frame) kind(name, value jsontext.Value) {
-	switch string(name) {
-	case `"type"`:
-		f.typ = word(value)
-	case `"subtype"`:
-		f.subtype = word(value)
-	}
-}
-
-// words are the types and subtypes that occur all the time.
-var words = []string{
-	"assistant", "thinking", "delta", "completed", "tool_call", "started", "system", "init", "user", "result", "success", "error",
-	"interaction_query", "request", "response", "connection", "reconnecting", "reconnected", "retry", "starting", "resuming",
-}
-
-func word(v jsontext.Value) string {
-	if len(v) < 2 || v[0] != '"' {
-		return ""
-	}
-	inner := v[1 : len(v)-1]
-	if i := slices.IndexFunc(words, func(w string) bool { return string(inner) == w }); i >= 0 {
-		return words[i]
-	}
-	return str(v)
 }
 
 // frame emits what one frame says.
@@ -316,53 +199,4 @@ func (d *Decoder) finish(emit func(agentcli.Event) error) error {
 	}
 	d.emit = emit
 	return errors.Join(d.resolveHeld(&frame{}), d.endSegment(&frame{}))
-}
-
-// str reads a JSON string; anything else is empty.
-func str(v jsontext.Value) string {
-	if len(v) < 2 || v[0] != '"' {
-		return ""
-	}
-	inner := v[1 : len(v)-1]
-	if bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
-		return string(inner)
-	}
-	out, err := jsontext.AppendUnquote(nil, v)
-	if err != nil && !errors.Is(err, io.EOF) && len(out) == 0 {
-		return strings.ToValidUTF8(string(inner), "\uFFFD")
-	}
-	return string(out)
-}
-
-// integer reads a number, also one written as a string, as int64 values are.
-func integer(v jsontext.Value) int64 {
-	s := string(v)
-	if len(s) > 1 && s[0] == '"' {
-		s = s[1 : len(s)-1]
-	}
-	neg := strings.HasPrefix(s, "-")
-	s = strings.TrimPrefix(s, "-")
-	var n int64
-	for _, c := range s {
-		if c < '0' || c > '9' || n > 1<<58 {
-			break
-		}
-		n = n*10 + int64(c-'0')
-	}
-	if neg {
-		return -n
-	}
-	return n
-}
-
-func boolean(v jsontext.Value) bool { return string(v) == "true" }
-
-func itoa(n int64) string {
-	if n < 0 {
-		return "-" + itoa(-n)
-	}
-	if n < 10 {
-		return string(rune('0' + n))
-	}
-	return itoa(n/10) + string(rune('0'+n%10))
 }

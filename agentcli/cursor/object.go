@@ -3,137 +3,297 @@ package cursor
 import (
 	"bytes"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"substrat.dev/substrat"
 )
 
-// members calls f for each member of a JSON object, until f says to stop. What is no object has none.
-func members(v jsontext.Value, f func(name string, value jsontext.Value) bool) {
-	if len(v) == 0 || v[0] != '{' {
-		return
+// walker goes through the members of an object or the elements of an array. What is neither has none.
+type walker struct {
+	b value
+	i int
+}
+
+func walk(v value, open byte) walker {
+	if len(v) == 0 || v[0] != open {
+		return walker{}
 	}
-	d := jsontext.NewDecoder(bytes.NewBuffer(v), relaxed...)
-	if _, err := d.ReadToken(); err != nil {
-		return
+	return walker{v, skipSpace(v, 1)}
+}
+
+func members(v value) walker { return walk(v, '{') }
+
+func elements(v value) walker { return walk(v, '[') }
+
+// member gives the next member of an object. The name is without its quotes, and without escapes unless it has them.
+func (w *walker) member() (name, v value, ok bool) {
+	if w.i >= len(w.b) || w.b[w.i] != '"' {
+		return nil, nil, false
 	}
-	for d.PeekKind() == '"' {
-		name, err := d.ReadValue()
-		if err != nil {
-			return
-		}
-		key := str(name)
-		value, err := d.ReadValue()
-		if err != nil || !f(key, value) {
-			return
-		}
+	end := skipString(w.b, w.i+1)
+	name = w.b[w.i+1 : max(end-1, w.i+1)]
+	if bytes.IndexByte(name, '\\') >= 0 {
+		name = value(str(w.b[w.i:end]))
+	}
+	i := skipSpace(w.b, end)
+	i = skipSpace(w.b, min(i+1, len(w.b)))
+	w.i = skipValue(w.b, i)
+	v = w.b[i:w.i]
+	w.comma()
+	return name, v, true
+}
+
+// element gives the next element of an array.
+func (w *walker) element() (value, bool) {
+	if w.i >= len(w.b) || w.b[w.i] == ']' {
+		return nil, false
+	}
+	start := w.i
+	w.i = max(skipValue(w.b, start), start+1)
+	v := w.b[start:w.i]
+	w.comma()
+	return v, true
+}
+
+// comma goes on to the next member or element.
+func (w *walker) comma() {
+	if w.i = skipSpace(w.b, w.i); w.i < len(w.b) && w.b[w.i] == ',' {
+		w.i = skipSpace(w.b, w.i+1)
 	}
 }
 
-// elements calls f for each element of a JSON array. What is no array has none.
-func elements(v jsontext.Value, f func(jsontext.Value)) {
-	if len(v) == 0 || v[0] != '[' {
-		return
-	}
-	d := jsontext.NewDecoder(bytes.NewBuffer(v), relaxed...)
-	if _, err := d.ReadToken(); err != nil {
-		return
-	}
-	for d.PeekKind() != ']' {
-		value, err := d.ReadValue()
-		if err != nil {
-			return
+// member is one member of an object.
+type member struct{ name, value value }
+
+// fields are the members of an object. Few are ever looked for, so that a search is cheaper than a map.
+type fields []member
+
+// room is where the members of the usual object fit; callers keep one on their stack.
+type room [24]member
+
+// fieldsOf reads the members of an object.
+func fieldsOf(v value, space *room) fields {
+	out := fields(space[:0])
+	for w := members(v); ; {
+		name, v, ok := w.member()
+		if !ok {
+			return out
 		}
-		f(value)
+		out = append(out, member{name, v})
 	}
 }
 
-// fields reads the members of an object by name. It is for payloads, not for every event.
-type fields map[string]jsontext.Value
+// get gives a member's value, nil if there is none. Of two with one name the last counts.
+func (f fields) get(name string) value {
+	for i := len(f) - 1; i >= 0; i-- {
+		if string(f[i].name) == name {
+			return f[i].value
+		}
+	}
+	return nil
+}
 
-func fieldsOf(v jsontext.Value) fields {
-	out := fields{}
-	members(v, func(name string, value jsontext.Value) bool { out[name] = value; return true })
-	return out
+// raw gives the first of some members that is a string and not empty, as it is written.
+func (f fields) raw(names ...string) value {
+	for _, n := range names {
+		if v := f.get(n); len(v) > 2 && v[0] == '"' {
+			return v
+		}
+	}
+	return nil
 }
 
 // str gives the first of some members that is a string and not empty.
-func (f fields) str(names ...string) string {
-	for _, n := range names {
-		if s := str(f[n]); s != "" {
-			return s
+func (f fields) str(names ...string) string { return str(f.raw(names...)) }
+
+// in gives a member of an object, nil if it has none of that name.
+func in(v value, name string) value {
+	var found value
+	for w := members(v); ; {
+		n, v, ok := w.member()
+		if !ok {
+			return found
+		}
+		if string(n) == name {
+			found = v
 		}
 	}
-	return ""
 }
 
-// messageText puts together the text parts of a message, without separators: parts are cut anywhere.
-func messageText(v jsontext.Value) string {
-	if len(v) > 0 && v[0] == '"' {
-		return str(v)
+// str reads a string; anything else is empty. Bytes that are no UTF-8, and surrogates without their other half, are each
+// replaced by U+FFFD.
+func str(v value) string {
+	if len(v) < 2 || v[0] != '"' {
+		return ""
 	}
-	var content jsontext.Value
-	members(v, func(name string, value jsontext.Value) bool {
-		if name == "content" {
-			content = value
-			return false
+	inner := v[1 : len(v)-1]
+	i := bytes.IndexByte(inner, '\\')
+	if i < 0 {
+		if utf8.Valid(inner) {
+			return string(inner)
 		}
-		return true
-	})
-	return contentText(content)
-}
-
-// contentText reads content that is a string, or a list of parts.
-func contentText(v jsontext.Value) string {
-	if len(v) > 0 && v[0] == '"' {
-		return str(v)
+		return scrub(string(inner))
 	}
-	var one string
 	var b strings.Builder
-	n := 0
-	elements(v, func(part jsontext.Value) {
-		f := partText(part)
-		if n++; n == 1 {
-			one = f
-			return
-		}
-		if n == 2 {
-			b.WriteString(one)
-		}
-		b.WriteString(f)
-	})
-	if n == 1 {
-		return one
+	b.Grow(len(inner))
+	for i >= 0 && i+1 < len(inner) {
+		b.Write(inner[:i])
+		n := unescape(&b, inner[i+1:])
+		inner = inner[i+1+n:]
+		// Escapes stand close together in code; a short look finds the next one sooner than a call.
+		i = nextEscape(inner)
+	}
+	b.Write(inner)
+	if s := b.String(); !utf8.ValidString(s) {
+		return scrub(s)
 	}
 	return b.String()
 }
 
+func nextEscape(b []byte) int {
+	for i := range min(len(b), 8) {
+		if b[i] == '\\' {
+			return i
+		}
+	}
+	if len(b) <= 8 {
+		return -1
+	}
+	if n := bytes.IndexByte(b[8:], '\\'); n >= 0 {
+		return n + 8
+	}
+	return -1
+}
+
+// unescape writes what an escape stands for and tells how long it was after its backslash.
+func unescape(b *strings.Builder, esc []byte) int {
+	switch esc[0] {
+	case 'n':
+		b.WriteByte('\n')
+	case 't':
+		b.WriteByte('\t')
+	case 'r':
+		b.WriteByte('\r')
+	case 'b':
+		b.WriteByte('\b')
+	case 'f':
+		b.WriteByte('\f')
+	case 'u':
+		if len(esc) < 5 {
+			return 1
+		}
+		r := hexes(esc[1:5])
+		if utf16.IsSurrogate(r) {
+			if len(esc) >= 11 && esc[5] == '\\' && esc[6] == 'u' {
+				if both := utf16.DecodeRune(r, hexes(esc[7:11])); both != utf8.RuneError {
+					b.WriteRune(both)
+					return 11
+				}
+			}
+			r = utf8.RuneError
+		}
+		b.WriteRune(r)
+		return 5
+	default:
+		b.WriteByte(esc[0])
+	}
+	return 1
+}
+
+// scrub replaces each byte that is no UTF-8.
+func scrub(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// integer reads a number, also one written as a string, as int64 values are.
+func integer(v value) int64 {
+	if len(v) > 1 && v[0] == '"' {
+		v = v[1 : len(v)-1]
+	}
+	neg := len(v) > 0 && v[0] == '-'
+	if neg {
+		v = v[1:]
+	}
+	var n int64
+	for _, c := range v {
+		if c < '0' || c > '9' || n > 1<<58 {
+			break
+		}
+		n = n*10 + int64(c-'0')
+	}
+	if neg {
+		return -n
+	}
+	return n
+}
+
+func boolean(v value) bool { return string(v) == "true" }
+
+func itoa(n int64) string {
+	if n < 0 {
+		return "-" + itoa(-n)
+	}
+	if n < 10 {
+		return string(rune('0' + n))
+	}
+	return itoa(n/10) + string(rune('0'+n%10))
+}
+
+// messageText puts together the text parts of a message, without separators: parts are cut anywhere.
+func messageText(v value) string {
+	if len(v) > 0 && v[0] == '"' {
+		return str(v)
+	}
+	return contentText(in(v, "content"))
+}
+
+// contentText reads content that is a string, or a list of parts.
+func contentText(v value) string {
+	if len(v) > 0 && v[0] == '"' {
+		return str(v)
+	}
+	var all string
+	var b strings.Builder
+	n := 0
+	for w := elements(v); ; n++ {
+		part, ok := w.element()
+		switch {
+		case !ok && n > 1:
+			return b.String()
+		case !ok:
+			return all
+		case n == 0:
+			all = partText(part)
+			continue
+		case n == 1:
+			b.WriteString(all)
+		}
+		b.WriteString(partText(part))
+	}
+}
+
 // partText reads the text of one part: {"type":"text","text":…}, or {"text":{"text":…}} as in MCP results.
-func partText(v jsontext.Value) string {
-	var out string
-	members(v, func(name string, value jsontext.Value) bool {
-		if name != "text" {
-			return true
-		}
-		if out = str(value); out == "" {
-			out = fieldsOf(value).str("text")
-		}
-		return false
-	})
-	return out
+func partText(v value) string {
+	text := in(v, "text")
+	if len(text) > 0 && text[0] == '{' {
+		text = in(text, "text")
+	}
+	return str(text)
 }
 
 // firstText gives the first value that holds text, as a string, a message or an object with an error in it.
-func firstText(values ...jsontext.Value) string {
+func firstText(values ...value) string {
 	for _, v := range values {
-		if s := str(v); s != "" {
-			return s
-		}
 		if s := messageText(v); s != "" {
 			return s
 		}
-		if s := fieldsOf(v).str("message", "error", "errorMessage"); s != "" {
+		var space room
+		if s := fieldsOf(v, &space).str("message", "error", "errorMessage"); s != "" {
 			return s
 		}
 	}
@@ -141,13 +301,14 @@ func firstText(values ...jsontext.Value) string {
 }
 
 // usage reads the tokens of a turn; builds before 2026.07 do not tell.
-func usage(v jsontext.Value) *substrat.Usage {
+func usage(v value) *substrat.Usage {
 	if len(v) == 0 || v[0] != '{' {
 		return nil
 	}
-	f := fieldsOf(v)
+	var space room
+	f := fieldsOf(v, &space)
 	return &substrat.Usage{
-		InputTokens: integer(f["inputTokens"]), OutputTokens: integer(f["outputTokens"]),
-		CacheReadTokens: integer(f["cacheReadTokens"]), CacheWriteTokens: integer(f["cacheWriteTokens"]),
+		InputTokens: integer(f.get("inputTokens")), OutputTokens: integer(f.get("outputTokens")),
+		CacheReadTokens: integer(f.get("cacheReadTokens")), CacheWriteTokens: integer(f.get("cacheWriteTokens")),
 	}
 }

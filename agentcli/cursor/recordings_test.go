@@ -156,27 +156,3 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkDecode(b *testing.B) {
-	var data []byte
-	for _, file := range recordings(b) {
-		if strings.Contains(file, "partial-") {
-			data, _ = os.ReadFile(file)
-		}
-	}
-	cut := bytes.LastIndex(bytes.TrimSpace(data), []byte("\n"))
-	stream := bytes.Repeat(data[:cut+1], 500)
-	b.SetBytes(int64(len(stream)))
-	b.ReportAllocs()
-	for b.Loop() {
-		d := NewDecoder(true)
-		lines := agentcli.NewLineReader(bytes.NewReader(stream), 64<<20)
-		for {
-			f, err := lines.ReadFrame(context.Background())
-			if err != nil {
-				break
-			}
-			_ = d.Decode(f.Data, f.End, func(agentcli.Event) error { return nil })
-		}
-	}
-}

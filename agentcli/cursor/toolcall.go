@@ -1,11 +1,9 @@
 package cursor
 
 import (
+	"bytes"
 	"encoding/json"
-	"slices"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"substrat.dev/substrat/agentcli"
 )
@@ -13,38 +11,101 @@ import (
 // envelope is what stands around a tool call's variant.
 type envelope struct {
 	native             string
-	args, result, desc jsontext.Value
-	id                 string
+	args, result, desc value
+	id                 value
 }
+
+// begun is what is kept of a call after its start: a completion that was rejected comes without its arguments.
+type begun struct {
+	title, server string
+	paths         []string
+	ended         bool
+}
+
+// begunMost bounds how many calls are remembered; past it all are forgotten, and completions say what they say themselves.
+const begunMost = 1024
 
 // toolCall emits the start or the end of a tool call. A tool call is a boundary between segments of text.
 func (d *Decoder) toolCall(f *frame) error {
 	if err := d.endSegment(f); err != nil {
 		return err
 	}
-	env := openEnvelope(f.toolCall)
-	if id := str(f.callID); id != "" {
-		env.id = id
-	}
-	call := describe(env)
-	e := agentcli.Event{Type: agentcli.EventToolStart, Tool: call, TimeMS: integer(f.timestamp), Raw: f.raw}
-	switch {
-	case f.subtype == "completed":
-		e.Type = agentcli.EventToolEnd
-		settle(call, env)
-		d.result.ToolCalls++
-		d.touched(call)
-	case f.subtype != "started":
+	if f.subtype != "started" && f.subtype != "completed" {
 		// What a new subtype means is not known; it is not a completion.
 		return d.unknown(f)
 	}
-	if err := d.send(e); err != nil {
+	env := openEnvelope(f.toolCall)
+	if len(f.callID) > 2 {
+		env.id = f.callID
+	}
+	a := argsOf(env.args)
+	call := describe(&env, &a)
+	if f.subtype == "started" {
+		return d.toolStart(&env, &a, call, f)
+	}
+	return d.toolEnd(&env, &a, call, f)
+}
+
+// toolStart emits the start of a call; one that is told again, perhaps with more, is an update.
+func (d *Decoder) toolStart(env *envelope, a *args, c *call, f *frame) error {
+	e := agentcli.Event{Type: agentcli.EventToolStart, Tool: &c.ToolCall, TimeMS: integer(f.timestamp), Raw: f.raw}
+	if _, again := d.calls[c.ID]; again {
+		e.Type = agentcli.EventToolUpdate
+	}
+	d.remember(c, false)
+	if err := d.send(e); err != nil || env.native != "createPlan" {
 		return err
 	}
-	if e.Type == agentcli.EventToolEnd && call.Name == "Todo" && call.Status == agentcli.ToolOK {
-		return d.todos(env, f)
+	return d.plan(env.args, a, f)
+}
+
+// toolEnd emits the end of a call, once, and the list that it left behind.
+func (d *Decoder) toolEnd(env *envelope, a *args, c *call, f *frame) error {
+	before, known := d.calls[c.ID]
+	if before.ended {
+		return d.send(agentcli.Event{Type: agentcli.EventNotice, Text: "the end of a tool call was told again", TimeMS: integer(f.timestamp), Raw: f.raw})
+	}
+	if known {
+		c.recall(before)
+	}
+	c.settle(env)
+	d.remember(c, true)
+	d.result.ToolCalls++
+	d.touched(&c.ToolCall)
+	if err := d.send(agentcli.Event{Type: agentcli.EventToolEnd, Tool: &c.ToolCall, TimeMS: integer(f.timestamp), Raw: f.raw}); err != nil {
+		return err
+	}
+	switch {
+	case c.Name == "Todo" && c.Status == agentcli.ToolOK:
+		return d.todos(env, a, f)
+	case env.native == "createPlan":
+		return d.plan(env.args, a, f)
 	}
 	return nil
+}
+
+// remember keeps what a completion may leave out.
+func (d *Decoder) remember(c *call, ended bool) {
+	if c.ID == "" {
+		return
+	}
+	if d.calls == nil || len(d.calls) >= begunMost {
+		d.calls = map[string]begun{}
+	}
+	d.calls[c.ID] = begun{title: c.Title, server: c.Server, paths: c.Paths, ended: ended}
+}
+
+// recall fills in what was said when the call started.
+func (c *call) recall(b begun) {
+	if c.Title == "" {
+		c.Title = b.title
+	}
+	if c.Server == "" {
+		c.Server = b.server
+	}
+	if len(c.Paths) == 0 {
+		c.Paths = append(c.Paths, b.paths...)
+	}
 }
 
 // touchedMost bounds how many files of a turn are kept by name.
@@ -63,210 +124,212 @@ func (d *Decoder) touched(c *agentcli.ToolCall) {
 }
 
 // openEnvelope finds the variant: the member whose name ends in ToolCall, wherever it stands among the others. The
-// documented form {"function":{"name","arguments"}} is taken too.
-func openEnvelope(v jsontext.Value) envelope {
+// documented form {"function":{"name","arguments"}} is taken too, and {"name","arguments"|"args"|"input"} of other programs
+// that speak this format.
+func openEnvelope(v value) envelope {
 	var env envelope
-	members(v, func(name string, value jsontext.Value) bool {
-		switch native, ok := strings.CutSuffix(name, "ToolCall"); {
-		case ok && native != "" && env.native == "":
-			env.native = native
-			f := fieldsOf(value)
-			env.args, env.result, env.desc = f["args"], f["result"], f["description"]
-		case name == "toolCallId":
-			env.id = str(value)
-		case name == "function" && env.native == "":
-			f := fieldsOf(value)
-			env.native, env.args = f.str("name"), jsontext.Value(f.str("arguments"))
+	var plain struct{ name, args value }
+	for w := members(v); ; {
+		name, v, ok := w.member()
+		if !ok {
+			break
 		}
-		return true
-	})
+		switch native, isVariant := bytes.CutSuffix(name, []byte("ToolCall")); {
+		case isVariant && len(native) > 0 && env.native == "":
+			env.native = nativeName(native)
+			env.open(v)
+		case string(name) == "toolCallId", string(name) == "id" && env.id == nil:
+			env.id = v
+		case string(name) == "function" && env.native == "":
+			var space room
+			f := fieldsOf(v, &space)
+			env.native, env.args = f.str("name"), asObject(f.get("arguments"))
+		case string(name) == "name":
+			plain.name = v
+		case string(name) == "arguments", string(name) == "args", string(name) == "input":
+			plain.args = v
+		case string(name) == "result" && env.result == nil:
+			env.result = v
+		}
+	}
+	if env.native == "" {
+		env.native, env.args = str(plain.name), asObject(plain.args)
+	}
 	return env
 }
 
+// open notes what is in a variant.
+func (env *envelope) open(v value) {
+	for w := members(v); ; {
+		name, v, ok := w.member()
+		if !ok {
+			return
+		}
+		switch string(name) {
+		case "args":
+			env.args = v
+		case "result":
+			env.result = v
+		case "description":
+			env.desc = v
+		}
+	}
+}
+
+// nativeName gives the name of a variant without an allocation for those that are known.
+func nativeName(b []byte) string {
+	if n, ok := names[string(b)]; ok {
+		return n.native
+	}
+	return strings.ToValidUTF8(string(b), "\uFFFD")
+}
+
+// asObject gives arguments that are an object, or the text of one, which must then be checked.
+func asObject(v value) value {
+	if len(v) == 0 || v[0] != '"' {
+		return v
+	}
+	text := []byte(strings.TrimSpace(str(v)))
+	if checkValue(text, 0, 0) != len(text) {
+		return nil
+	}
+	return text
+}
+
+// args are the arguments that say what a call is about, whatever its variant.
+type args struct {
+	title value
+	// rank orders the candidates for the title; the lowest is it.
+	rank                                                        int
+	path, offset, id, server, server2, tool, name, todos, paths value
+}
+
+// titles ranks the arguments that can stand for a call in one line.
+func titles(name []byte) int {
+	switch string(name) {
+	case "command":
+		return 1
+	case "globPattern", "pattern", "searchTerm", "query":
+		return 2
+	case "url":
+		return 3
+	case "path", "filePath":
+		return 4
+	case "title":
+		return 5
+	case "description":
+		return 6
+	case "name":
+		return 7
+	case "targetDirectory", "overview", "uri":
+		return 8
+	}
+	return 0
+}
+
+// argsOf reads arguments in one pass.
+func argsOf(v value) args {
+	a := args{rank: 99}
+	for w := members(v); ; {
+		name, v, ok := w.member()
+		if !ok {
+			return a
+		}
+		if r := titles(name); r > 0 && r < a.rank && len(v) > 2 && v[0] == '"' {
+			a.title, a.rank = v, r
+		}
+		switch string(name) {
+		case "path", "filePath", "targetDirectory":
+			if a.path == nil {
+				a.path = v
+			}
+		case "offset", "line":
+			a.offset = v
+		case "toolCallId":
+			a.id = v
+		case "providerIdentifier":
+			a.server = v
+		case "serverIdentifier", "server":
+			a.server2 = v
+		case "toolName":
+			a.tool = v
+		case "name":
+			a.name = v
+		case "todos":
+			a.todos = v
+		case "paths", "targetDirectories":
+			a.paths = v
+		}
+	}
+}
+
+// call is a tool call with room for what most of them have, in one allocation.
+type call struct {
+	agentcli.ToolCall
+
+	path [1]string
+	exit int
+}
+
 // describe says what a call is, from its arguments.
-func describe(env envelope) *agentcli.ToolCall {
+func describe(env *envelope, a *args) *call {
 	n, ok := names[env.native]
 	if !ok {
 		n = naming{name: env.native, kind: "other"}
 	}
-	a := fieldsOf(env.args)
-	c := &agentcli.ToolCall{ID: env.id, Name: n.name, Native: env.native, Kind: n.kind, Status: agentcli.ToolRunning}
-	if env.args.IsValid(relaxed...) {
+	c := &call{}
+	c.Name, c.Native, c.Kind, c.Status = n.name, env.native, n.kind, agentcli.ToolRunning
+	if len(env.args) > 0 {
 		c.Input = json.RawMessage(env.args)
 	}
-	if c.ID == "" {
-		c.ID = a.str("toolCallId")
+	if c.ID = str(env.id); c.ID == "" {
+		c.ID = str(a.id)
 	}
-	c.Title = a.str("command", "path", "filePath", "globPattern", "pattern", "url", "searchTerm", "query", "description", "title", "name")
-	switch env.native {
-	case "mcp":
-		c.Server = a.str("providerIdentifier", "serverIdentifier")
-		c.Title = a.str("toolName", "name")
-	case "getMcpTools":
-		c.Server = a.str("server")
-		c.Title = a.str("toolName", "server")
-	case "shell":
-		if c.Title == "" {
-			c.Title = str(env.desc)
+	c.Title = str(a.title)
+	if len(a.path) > 2 {
+		c.Paths = c.path[:1]
+		if c.Paths[0] = c.Title; !bytes.Equal(a.title, a.path) {
+			c.Paths[0] = str(a.path)
 		}
+	}
+	for w := elements(a.paths); len(c.Paths) < touchedMost; {
+		p, ok := w.element()
+		if !ok {
+			break
+		}
+		c.Paths = append(c.Paths, str(p))
+	}
+	switch env.native {
+	case "mcp", "getMcpTools", "listMcpResources", "readMcpResource", "mcpAuth":
+		c.describeMCP(a)
+	case "read":
+		c.Line = int(integer(a.offset))
 	case "updateTodos", "readTodos":
 		c.Title = "todo list"
 	}
-	for _, p := range []string{a.str("path", "filePath", "targetDirectory")} {
-		if p != "" {
-			c.Paths = append(c.Paths, p)
-		}
+	if c.Title == "" && len(c.Paths) > 0 {
+		c.Title = c.Paths[0]
+	}
+	if c.Title == "" {
+		c.Title = str(env.desc)
 	}
 	return c
 }
 
-// statuses are the members of a result that say how the call went. Success is not a field: the member's name is it.
-var statuses = map[string]agentcli.ToolStatus{
-	"success": agentcli.ToolOK, "failure": agentcli.ToolFailed, "error": agentcli.ToolFailed, "rejected": agentcli.ToolRejected,
-	"permissionDenied": agentcli.ToolRejected, "readPermissionDenied": agentcli.ToolRejected, "writePermissionDenied": agentcli.ToolRejected,
-	"timeout": agentcli.ToolTimeout,
-}
-
-// settle says how a call ended, from its result.
-func settle(c *agentcli.ToolCall, env envelope) {
-	c.Status, c.Error = agentcli.ToolFailed, "the result names no outcome"
-	members(env.result, func(name string, value jsontext.Value) bool {
-		if len(value) == 0 || value[0] != '{' {
-			return true // isBackground and the like stand beside the outcome
-		}
-		status, known := statuses[name]
-		if !known {
-			status = agentcli.ToolFailed
-		}
-		c.Status, c.Error = status, ""
-		outcome(c, name, fieldsOf(value))
-		return false
-	})
-}
-
-// outcome fills in what a result says, in the shapes of all variants.
-func outcome(c *agentcli.ToolCall, name string, r fields) {
-	if c.Title == "" {
-		c.Title = r.str("command", "path", "url")
+// describeMCP names the server and the tool of an MCP call. Without them, its name is both with a dash in between.
+func (c *call) describeMCP(a *args) {
+	if c.Server = str(a.server); c.Server == "" {
+		c.Server = str(a.server2)
 	}
-	if p := r.str("path", "filePath"); p != "" && !slices.Contains(c.Paths, p) {
-		c.Paths = append(c.Paths, p)
+	name := str(a.name)
+	if c.Server == "" && len(a.tool) > 2 {
+		c.Server = strings.TrimSuffix(strings.TrimSuffix(name, str(a.tool)), "-")
 	}
-	c.Diff = r.str("diffString")
-	c.Output = output(r)
-	if v, ok := r["exitCode"]; ok {
-		code := int(integer(v))
-		c.ExitCode = &code
-		if code != 0 && c.Status == agentcli.ToolOK {
-			c.Status = agentcli.ToolFailed
-		}
+	if tool := str(a.tool); tool != "" {
+		c.Title = tool
+	} else if name != "" {
+		c.Title = strings.TrimPrefix(name, c.Server+"-")
+	} else if c.Title == "" {
+		c.Title = c.Server
 	}
-	if boolean(r["isError"]) && c.Status == agentcli.ToolOK {
-		c.Status, c.Error = agentcli.ToolFailed, c.Output
-	}
-	if c.Status != agentcli.ToolOK && c.Error == "" {
-		c.Error = r.str("errorMessage", "error", "reason", "message")
-		switch {
-		case c.Error != "":
-		case c.ExitCode != nil:
-			c.Error = "exit code " + itoa(int64(*c.ExitCode))
-		default:
-			c.Error = name
-		}
-	}
-}
-
-// output is what a call gave back, as text for people.
-func output(r fields) string {
-	if s := r.str("interleavedOutput"); s != "" {
-		return s
-	}
-	if s := str(r["stdout"]) + str(r["stderr"]); s != "" {
-		return s
-	}
-	if v, ok := r["content"]; ok {
-		return contentText(v)
-	}
-	if s := r.str("markdown", "resultForModel", "message", "prevContent", "results"); s != "" {
-		return s
-	}
-	var lines []string
-	elements(r["files"], func(v jsontext.Value) { lines = append(lines, str(v)) })
-	elements(r["references"], func(v jsontext.Value) { lines = append(lines, fieldsOf(v).str("chunk", "title", "url")) })
-	elements(r["conversationSteps"], func(v jsontext.Value) {
-		lines = append(lines, fieldsOf(fieldsOf(v)["assistantMessage"]).str("text"))
-	})
-	members(r["workspaceResults"], func(_ string, v jsontext.Value) bool {
-		lines = append(lines, grepLines(v)...)
-		return true
-	})
-	return strings.Join(slices.DeleteFunc(lines, func(s string) bool { return s == "" }), "\n")
-}
-
-// grepLines writes the matches of one workspace the way grep does.
-func grepLines(v jsontext.Value) []string {
-	var out []string
-	elements(fieldsOf(fieldsOf(v)["content"])["matches"], func(file jsontext.Value) {
-		f := fieldsOf(file)
-		elements(f["matches"], func(m jsontext.Value) {
-			line := fieldsOf(m)
-			out = append(out, f.str("file")+":"+itoa(integer(line["lineNumber"]))+":"+line.str("content"))
-		})
-	})
-	elements(fieldsOf(fieldsOf(v)["files"])["files"], func(file jsontext.Value) { out = append(out, str(file)) })
-	return out
-}
-
-// todos emits the list as it stands after a call: results carry the merged list, arguments only what was asked for.
-func (d *Decoder) todos(env envelope, f *frame) error {
-	list := fieldsOf(fieldsOf(env.result)["success"])["todos"]
-	if list == nil {
-		list = fieldsOf(env.args)["todos"]
-	}
-	var todos []agentcli.Todo
-	elements(list, func(v jsontext.Value) {
-		t := fieldsOf(v)
-		todos = append(todos, agentcli.Todo{
-			ID: t.str("id"), Content: t.str("content"),
-			Status: strings.ToLower(strings.TrimPrefix(t.str("status"), "TODO_STATUS_")),
-		})
-	})
-	return d.send(agentcli.Event{Type: agentcli.EventTodos, Todos: todos, TimeMS: integer(f.timestamp), Raw: f.raw})
-}
-
-// query handles what the CLI asks and, in print mode, answers itself in the same moment.
-func (d *Decoder) query(f *frame) error {
-	if err := d.endSegment(f); err != nil {
-		return err
-	}
-	kind := str(f.queryType)
-	inner := fieldsOf(fieldsOf(f.query)[kind])
-	e := agentcli.Event{Type: agentcli.EventNotice, Text: kind + " " + f.subtype, TimeMS: integer(f.timestamp), Raw: f.raw}
-	if f.subtype != "request" {
-		return d.send(e)
-	}
-	switch kind {
-	case "askQuestionInteractionQuery":
-		e.Type, e.Text, e.Ask = agentcli.EventQuestion, "", question(inner)
-	case "createPlanRequestQuery":
-		e.Type, e.Text = agentcli.EventPlan, fieldsOf(inner["args"]).str("plan", "overview", "name")
-	default:
-		e.Type = agentcli.EventPermission
-	}
-	return d.send(e)
-}
-
-func question(v fields) *agentcli.Question {
-	args := fieldsOf(v["args"])
-	q := &agentcli.Question{ID: v.str("toolCallId"), Kind: agentcli.AskQuestion, Title: args.str("title")}
-	elements(args["questions"], func(p jsontext.Value) {
-		f := fieldsOf(p)
-		prompt := agentcli.QuestionPrompt{ID: f.str("id"), Prompt: f.str("prompt"), Multiple: boolean(f["allowMultiple"])}
-		elements(f["options"], func(o jsontext.Value) {
-			option := fieldsOf(o)
-			prompt.Options = append(prompt.Options, agentcli.Option{ID: option.str("id"), Label: option.str("label", "id")})
-		})
-		q.Prompts = append(q.Prompts, prompt)
-	})
-	return q
 }
