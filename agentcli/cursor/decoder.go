@@ -31,8 +31,11 @@ type Decoder struct {
 // NewDecoder makes a decoder. Partial says that the CLI was called with --stream-partial-output: without it every text
 // is whole, with it texts are deltas that a flush repeats.
 func NewDecoder(partial bool) *Decoder {
-	return &Decoder{text: textState{partial: partial}, files: map[string]struct{}{}}
+	return &Decoder{text: textState{whole: !partial}, files: map[string]struct{}{}}
 }
+
+// NewAutoDecoder makes a decoder for a stream of which it is not known whether it is partial: the frames tell.
+func NewAutoDecoder() *Decoder { return NewDecoder(true) }
 
 // noiseMost bounds the tail of noise, and noticeMost one notice.
 const (
@@ -120,7 +123,11 @@ func (d *Decoder) frame(f *frame) error {
 	}
 }
 
+// unknown keeps what is not known, and the tokens that it tells of.
 func (d *Decoder) unknown(f *frame) error {
+	if u := usage(f.usage); u != nil {
+		return d.send(agentcli.Event{Type: agentcli.EventUsage, Usage: u, TimeMS: integer(f.timestamp), Raw: f.raw})
+	}
 	return d.send(agentcli.Event{Type: agentcli.EventNotice, Text: strings.TrimSpace("unknown frame " + f.typ + " " + f.subtype), Raw: f.raw})
 }
 
@@ -138,7 +145,12 @@ func (d *Decoder) thinking(f *frame) error {
 }
 
 func (d *Decoder) system(f *frame) error {
-	if f.subtype != "init" {
+	switch f.subtype {
+	case "init":
+	case "task_notification", "background_shell_timeout":
+		text := strings.TrimSpace(strings.ReplaceAll(f.subtype, "_", " ") + " " + firstText(f.text, f.message))
+		return d.send(agentcli.Event{Type: agentcli.EventNotice, Text: text, TimeMS: integer(f.timestamp), Raw: f.raw})
+	default:
 		return d.unknown(f)
 	}
 	d.result.Session, d.result.Model = str(f.session), str(f.model)
@@ -147,13 +159,12 @@ func (d *Decoder) system(f *frame) error {
 
 // retry tells that the CLI lost its connection or starts over. A start that resumes nothing voids the text so far.
 func (d *Decoder) retry(f *frame) error {
-	if err := d.endSegment(f); err != nil {
-		return err
-	}
+	d.text.cut = len(d.text.acc)
 	e := agentcli.Event{Type: agentcli.EventRetry, Text: f.typ + " " + f.subtype, TimeMS: integer(f.timestamp), Raw: f.raw}
 	if f.typ == "retry" && f.subtype == "starting" && !boolean(f.isResume) {
 		e.Reset = true
 		d.text.reset()
+		d.calls, d.planned = nil, ""
 	}
 	if n := integer(f.attempt); n > 0 {
 		e.Text += ", attempt " + itoa(n)
@@ -169,7 +180,7 @@ func (d *Decoder) terminal(f *frame) error {
 			return err
 		}
 	}
-	if err := d.endSegment(f); err != nil {
+	if err := errors.Join(d.settleText(said, f), d.endSegment(f)); err != nil {
 		return err
 	}
 	r := &d.result

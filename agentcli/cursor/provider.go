@@ -45,7 +45,7 @@ func (p *Provider) Info() agentcli.Info {
 // Converse implements agentcli.Provider: it decodes until the terminal record. A session that is not the one asked for is
 // noted and reported in the result: the host decides what that means for the conversation.
 func (p *Provider) Converse(ctx context.Context, conn agentcli.Conn, req agentcli.Request, emit func(agentcli.Event) error) (agentcli.Result, error) {
-	d := NewDecoder(true)
+	d := NewAutoDecoder()
 	emit = noteOtherSession(req, emit)
 	for {
 		f, err := conn.ReadFrame(ctx)

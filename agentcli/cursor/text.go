@@ -13,14 +13,23 @@ import (
 // model_call_id), and each segment is then repeated whole by a flush: before a tool call (model_call_id), at the end of
 // the turn (neither), or before an interaction query, where it looks like a delta. The rule below gives the result's text
 // on every recording; see the wire facts of builds 2026.02 to 2026.10.
+//
+// The rule for partial output also reads a stream without it, for it takes away only what repeats the text since the last
+// boundary. Without partial output nothing was said since the last boundary when a frame comes that can be a flush: the one
+// form of whole text that looks like a delta stands directly before an interaction query, which is a boundary itself. So a
+// decoder that does not know how the CLI was called goes by that rule, and needs neither to wait nor to look back.
 type textState struct {
-	partial bool
+	// whole says that the CLI was surely called without partial output.
+	whole bool
 	// all is the turn's text; segments counts its ended segments.
 	all      strings.Builder
 	segments int
 	// acc is the text since the last boundary, deltas how many pieces it came in.
 	acc    []byte
 	deltas int
+	// cut is how much of acc came before the CLI lost its connection; it may then say the segment again from its start.
+	// Only the flush, or the result, tells whether it did.
+	cut int
 	// held is a piece equal to the one before it: a repetition, or the flush of a one-piece segment if an interaction
 	// query or a retry comes next.
 	held []byte
@@ -29,7 +38,7 @@ type textState struct {
 // reset forgets the text: the CLI starts the turn over.
 func (t *textState) reset() {
 	t.all.Reset()
-	t.acc, t.deltas, t.held, t.segments = t.acc[:0], 0, nil, 0
+	t.acc, t.deltas, t.held, t.segments, t.cut = t.acc[:0], 0, t.held[:0], 0, 0
 }
 
 // assistant handles one text frame.
@@ -39,7 +48,7 @@ func (d *Decoder) assistant(f *frame) error {
 	if text == "" {
 		return nil
 	}
-	if !t.partial {
+	if t.whole {
 		if f.timestamp == nil && f.modelCall == nil && t.repeatsAll(text) {
 			return nil
 		}
@@ -69,19 +78,62 @@ func (t *textState) repeatsAll(text string) bool {
 // flush handles the repetition of a segment: only what was not streamed is new.
 func (d *Decoder) flush(text string, f *frame) error {
 	t := &d.text
-	all := t.all.String()
+	all, acc := t.all.String(), string(t.acc)
 	switch {
-	case len(t.acc) > 0 && strings.HasPrefix(text, string(t.acc)):
-		text = text[len(t.acc):]
-	case len(t.acc) > 0 && strings.HasPrefix(text, all):
-		text = text[len(all):]
-	case t.repeatsAll(text):
+	case acc == "":
+		if t.repeatsAll(text) {
+			text = ""
+		}
+	case text == acc:
 		text = ""
+	case len(all) > len(acc) && strings.HasPrefix(text, all):
+		text = text[len(all):]
+	case strings.HasPrefix(text, acc):
+		text = text[len(acc):]
+	case t.cut > 0 && t.cut < len(acc) && strings.HasPrefix(text, acc[t.cut:]):
+		text = text[len(acc)-t.cut:]
+		if err := d.forget(t.cut, f); err != nil {
+			return err
+		}
 	}
 	if err := d.addText(text, f); err != nil {
 		return err
 	}
 	return d.endSegment(f)
+}
+
+// forget takes back the first n bytes of the open segment, which the CLI said again after a retry. As events are only ever
+// added, the text is voided and told anew without them.
+func (d *Decoder) forget(n int, f *frame) error {
+	t := &d.text
+	all := t.all.String()
+	start := len(all) - len(t.acc)
+	kept := all[:start] + all[start+n:]
+	acc, deltas, segments := bytes.Clone(t.acc[n:]), t.deltas, t.segments
+	if err := d.send(agentcli.Event{Type: agentcli.EventRetry, Text: "the text was said again", Reset: true, TimeMS: integer(f.timestamp), Raw: f.raw}); err != nil {
+		return err
+	}
+	t.reset()
+	if err := d.addText(kept, f); err != nil {
+		return err
+	}
+	t.acc, t.deltas, t.segments = append(t.acc[:0], acc...), deltas, segments
+	return nil
+}
+
+// settleText compares what was put together after a lost connection with the result: a segment that was open then, and
+// never flushed, may have been said twice.
+func (d *Decoder) settleText(said string, f *frame) error {
+	t := &d.text
+	if t.cut == 0 || t.cut >= len(t.acc) || said == "" {
+		return nil
+	}
+	all := t.all.String()
+	start := len(all) - len(t.acc)
+	if said != all && len(said) >= start && said[:start] == all[:start] && said[start:] == all[start+t.cut:] {
+		return d.forget(t.cut, f)
+	}
+	return nil
 }
 
 // addText appends to the turn's text and emits the piece.
@@ -102,7 +154,7 @@ func (d *Decoder) endSegment(f *frame) error {
 	if len(t.acc) == 0 {
 		return nil
 	}
-	t.acc, t.deltas = t.acc[:0], 0
+	t.acc, t.deltas, t.cut = t.acc[:0], 0, 0
 	t.segments++
 	return d.send(agentcli.Event{Type: agentcli.EventTextEnd, TimeMS: integer(f.timestamp)})
 }
