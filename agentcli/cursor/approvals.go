@@ -16,7 +16,7 @@ func Approval(project string, s agentcli.MCPServer) (string, error) {
 	data, err := encode(struct {
 		Path   string `json:"path"`
 		Server server `json:"server"`
-	}{project, server{s.Command, s.Args, s.Env}})
+	}{project, serverOf(s)})
 	if err != nil {
 		return "", err
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -188,6 +189,68 @@ func TestCommand(t *testing.T) {
 		return map[string]string{"CURSOR_API_KEY": "", "CURSOR_AUTH_TOKEN": "t", "SECRET": "s"}[k]
 	}); len(env) != 1 || env["CURSOR_AUTH_TOKEN"] != "t" {
 		t.Errorf("environment %v", env)
+	}
+}
+
+// TestModes: what a request asks for stands in argv, before the prompt; a run in the user's own surroundings writes no file
+// that it can do without.
+func TestModes(t *testing.T) {
+	p := New(Options{Command: []string{"cursor-agent"}})
+	mcp := []agentcli.MCPServer{{Name: "m", URL: "https://example.com/mcp", Headers: map[string]string{"A": "b"}}}
+	deny := []agentcli.Denial{{Command: "rm", Path: "/w/secret"}}
+	for name, c := range map[string]struct {
+		req   agentcli.Request
+		argv  string
+		files string
+	}{
+		"bare":              {agentcli.Request{Bare: true}, "--trust --workspace /w -- p", ""},
+		"plan":              {agentcli.Request{Bare: true, Mode: agentcli.ModePlan}, "--trust --mode plan --workspace /w -- p", ""},
+		"ask":               {agentcli.Request{Bare: true, Mode: agentcli.ModeAsk}, "--trust --mode ask --workspace /w -- p", ""},
+		"force":             {agentcli.Request{Bare: true, Mode: agentcli.ModeForce}, "--trust --force --workspace /w -- p", ""},
+		"more arguments":    {agentcli.Request{Bare: true, Session: "s", Args: []string{"--sandbox", "enabled"}}, "--trust --workspace /w --resume s --sandbox enabled -- p", ""},
+		"instructions":      {agentcli.Request{Bare: true, Instructions: "be good"}, "--trust --workspace /w -- be good\n\np", ""},
+		"bare with servers": {agentcli.Request{Bare: true, MCP: mcp}, "--trust --approve-mcps --workspace /w -- p", ".cursor/mcp.json .cursor/projects/w/mcp-approvals.json .cursor/cli-config.json=Mcp(m:*)"},
+		"servers, all allowed": {agentcli.Request{Bare: true, MCP: mcp, Mode: agentcli.ModeForce}, "--trust --approve-mcps --force --workspace /w -- p",
+			".cursor/mcp.json .cursor/projects/w/mcp-approvals.json"},
+		"bare with denials": {agentcli.Request{Bare: true, Deny: deny}, "--trust --workspace /w -- p", ".cursor/cli-config.json=Shell(rm) Read(/w/secret) Write(/w/secret)"},
+		"boxed": {agentcli.Request{Mode: agentcli.ModeForce, Deny: deny}, "--trust --approve-mcps --force --workspace /w -- p",
+			".cursor/mcp.json .cursor/projects/w/mcp-approvals.json .cursor/projects/w/.workspace-trusted .cursor/cli-config.json .cursor/cli.json=Shell(rm) Read(/w/secret) Write(/w/secret)"},
+	} {
+		c.req.Prompt, c.req.Dir = "p", "/w"
+		cmd, err := p.Command(c.req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := strings.CutPrefix(strings.Join(cmd.Argv, " "), "cursor-agent --print --output-format stream-json --stream-partial-output "); got != c.argv {
+			t.Errorf("%s: argv %q, want %q", name, got, c.argv)
+		}
+		var files []string
+		for _, f := range cmd.Files {
+			var perms struct{ Permissions Permissions }
+			_ = json.Unmarshal(f.Data, &perms)
+			if list := append(perms.Permissions.Allow, perms.Permissions.Deny...); len(list) > 0 {
+				f.Path += "=" + strings.Join(list, " ")
+			}
+			files = append(files, f.Path)
+		}
+		if got := strings.Join(files, " "); got != c.files {
+			t.Errorf("%s: files %s, want %s", name, got, c.files)
+		}
+	}
+	data, err := mcpJSON(mcp)
+	if err != nil || string(data) != `{"mcpServers":{"m":{"url":"https://example.com/mcp","headers":{"A":"b"}}}}`+"\n" {
+		t.Errorf("mcp.json %s, %v", data, err)
+	}
+	fakeCLI(t, map[string]string{"cursor-agent": goodCLI})
+	for _, bare := range []bool{true, false} {
+		cmd, err := New(Options{}).Command(agentcli.Request{Prompt: "p", Dir: "/w", Bare: bare})
+		if err != nil {
+			t.Fatal(err)
+		}
+		chats := slices.ContainsFunc(cmd.Exposes, func(x agentcli.Expose) bool { return x.At == "~/.cursor/chats" })
+		if chats != bare {
+			t.Errorf("bare %v: shows the user's conversations: %v", bare, chats)
+		}
 	}
 }
 

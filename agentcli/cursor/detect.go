@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"time"
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/agentcli"
@@ -44,7 +43,11 @@ func detect() (installed, error) {
 		}
 		return locate(path, home)
 	}
-	return installed{}, substrat.Errorf(substrat.CodeNotInstalled, "cannot find cursor-agent").WithHint("%s", remedy)
+	what := "cannot find cursor-agent"
+	if other := strangers(); other != "" {
+		what += ": " + other
+	}
+	return installed{}, substrat.Errorf(substrat.CodeNotInstalled, "%s", what).WithHint("%s", remedy)
 }
 
 func locate(path, home string) (installed, error) {
@@ -59,32 +62,26 @@ func locate(path, home string) (installed, error) {
 	return installed{path: path, real: real, home: home}, nil
 }
 
-// version asks a program for its version. It is given a moment only: a foreign program may do anything.
-func version(ctx context.Context, path string) string {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, path, "--version")
-	cmd.WaitDelay = time.Second
-	out, err := cmd.Output()
-	if err != nil {
-		return ""
+// launcherVersion is what the editor's launcher says: its version and the commit it was built from.
+var launcherVersion = regexp.MustCompile(`^\d+\.\d+\.\d+\s+[0-9a-f]{40}\b`)
+
+// strangers names the programs that were found and not taken, for a person who wonders.
+func strangers() string {
+	var said []string
+	if path, err := exec.LookPath("cursor"); err == nil {
+		said = append(said, path+" is the editor's launcher, not its agent")
 	}
-	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
-	return line
+	if path, err := exec.LookPath("agent"); err == nil {
+		said = append(said, path+" is another program of that name")
+	}
+	return strings.Join(said, "; ")
 }
 
-// Probe implements agentcli.Prober.
-func (p *Provider) Probe(ctx context.Context) agentcli.Status {
-	if len(p.opts.Command) > 0 {
-		return agentcli.Status{Installed: true, Path: p.opts.Command[0], Version: "built in"}
+// version asks a program for its version. It is given a moment only: a foreign program may do anything.
+func version(ctx context.Context, path string) string {
+	exit, err := runHere(ctx, "", agentcli.Command{Argv: []string{path, "--version"}})
+	if err != nil || exit.Code != 0 {
+		return ""
 	}
-	found, err := detect()
-	if err != nil {
-		return agentcli.Status{Problem: err.Error(), Remedy: remedy}
-	}
-	s := agentcli.Status{Installed: true, Path: found.path, Version: version(ctx, found.path)}
-	if !dateVersion.MatchString(s.Version) {
-		s.Problem = "its version does not look like a build of Cursor's CLI: " + s.Version
-	}
-	return s
+	return strings.TrimSpace(string(exit.Stdout))
 }
