@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"substrat.dev/substrat"
-	"substrat.dev/substrat/agentcli"
 )
 
 // sign is a text by which a failure is known. The first that fits decides, so that the special stand before the general.
@@ -25,14 +24,21 @@ func fits(pattern string) func() *regexp.Regexp {
 var signs = []sign{
 	{substrat.ClassTrust, fits(`workspace trust required|not trusted`), "the turn must be started with --trust"},
 	{substrat.ClassConfig, fits(`cli-config\.json\.tmp|rename .*cli-config\.json`), "two runs wrote the same configuration; it is tried again"},
+	{substrat.ClassAgent, fits(`argument list too long|\be2big\b`), "the prompt is too long for a command line: give it on standard input"},
+	{substrat.ClassAgent, fits(`raw mode is not supported|not a (tty|terminal)|requires a (tty|terminal)|inappropriate ioctl`), "the CLI wanted a terminal: it must be started with --print, and a build that then still wants one is too old; run `cursor-agent update`"},
+	{substrat.ClassAgent, fits(`unknown option '?-`), "this build of the CLI does not know that option; run `cursor-agent update`"},
+	{substrat.ClassAgent, fits(`\benospc\b|no space left`), "free some space on the disk"},
+	{substrat.ClassAgent, fits(`(eacces|erofs|eperm).{0,200}\.(cursor|config/cursor)\b`), "the CLI must be able to write its own directory in the home"},
+	{substrat.ClassCrashed, fits(`heap out of memory|segmentation fault|fatal error.{0,40}(v8|node)`), "give it more memory, or a smaller task"},
+	{substrat.ClassTools, fits(`too many tools|exceeds? the (maximum|limit).{0,30}tools|maximum (number )?of tools`), "take MCP servers away: the CLI has a limit for all of them together"},
 	{substrat.ClassQuota, fits(`usage limit|usage limits will reset|out of (usage|credits)|spend limit|quota exceeded|payment required|plan limit`), "wait for the limit to reset, or change the plan"},
 	{substrat.ClassRateLimit, fits(`rate.?limit|too many requests|\b429\b|resource_exhausted|overloaded`), "wait a moment"},
-	{substrat.ClassAuth, fits(`authentication required|not logged in|not authenticated|api key is invalid|invalid api key|unauthenticated|unauthorized|token expired|please run '?(cursor-)?agent login`), "run `cursor-agent login`, or set CURSOR_API_KEY"},
-	{substrat.ClassSession, fits(`persistent.session|session not found|session "[^"]*" not found|unknown session|no such (chat|session)`), "the conversation is gone; the next turn begins a new one"},
+	{substrat.ClassAuth, fits(`authentication (required|failed)|not logged in|not authenticated|api key is invalid|invalid api key|unauthenticated|unauthorized|token expired|please run '?(cursor-)?agent login|keychain`), loginRemedy},
+	{substrat.ClassSession, fits(`persistent.session|session not found|session "[^"]*" not found|unknown session|no such (chat|session)|session id "[^"]*" is already in use|invalid --new-session-id`), "the conversation is gone; the next turn begins a new one"},
 	{substrat.ClassModel, fits(`cannot use this model|model not found|unknown model|invalid model|model .{0,60}(is )?not available`), "cursor-agent models lists what can be used"},
 	{substrat.ClassLocked, fits(`database is locked|sqlite_busy|sqlite_locked`), "another process has this conversation open"},
-	{substrat.ClassNetwork, fits(`etimedout|econnrefused|econnreset|enotfound|eai_again|\[unavailable\]|nghttp2|stream stalled|network|connection (lost|reset|refused|error)|socket hang up|retriableerror|getaddrinfo`), "check the connection to the provider"},
-	{substrat.ClassNotInstalled, fits(`command not found|no such file or directory.*(cursor-agent|/agent)|cannot find module`), "install the CLI: substrat doctor says how"},
+	{substrat.ClassNotInstalled, fits(`command not found|no such file or directory.*(cursor-agent|/agent|node)|\b(node|cursor-agent)'?: (no such file|not found)|cannot find module|exec format error|spawn \S+ enoent|executable file not found`), "install the CLI, and put it and what it runs on PATH: substrat doctor says how"},
+	{substrat.ClassNetwork, fits(`etimedout|econnrefused|econnreset|enotfound|eai_again|\[unavailable\]|nghttp2|stream stalled|network|connection (lost|reset|refused|error)|socket hang up|retriableerror|getaddrinfo|self.signed certificate|unable to (get|verify) .{0,20}certificate`), "check the connection to the provider"},
 }
 
 // ansi are the escape sequences a CLI colours its messages with.
@@ -54,36 +60,4 @@ func classify(said string, otherwise substrat.FailureClass) (substrat.FailureCla
 		}
 	}
 	return otherwise, short
-}
-
-// Diagnose classes a turn that ended without a terminal record.
-func (p *Provider) Diagnose(_ agentcli.Request, partial agentcli.Result, exit agentcli.Exit) (substrat.FailureClass, string) {
-	said := strings.TrimSpace(string(exit.Stderr) + "\n" + string(exit.Stdout))
-	switch {
-	case exit.Signal != "":
-		return substrat.ClassCrashed, "the agent was ended by " + exit.Signal + " before its result"
-	case exit.Code == 0:
-		if class, detail := classify(said, ""); class == substrat.ClassTrust || class == substrat.ClassAuth {
-			return class, detail
-		}
-		return substrat.ClassProtocol, "the agent exited as if all were well, without a result"
-	case exit.Code == 127 || exit.Code == 126:
-		return substrat.ClassNotInstalled, join("the agent could not be run", said)
-	case said == "" && partial.Session == "":
-		return substrat.ClassAgent, "the agent exited with code " + itoa(int64(exit.Code)) + " and printed nothing: " +
-			"it may not work without a terminal, not be logged in, or fail before it reads its prompt; " +
-			"run `cursor-agent -p --output-format stream-json hello` by hand and look at what it prints"
-	}
-	class, detail := classify(said, substrat.ClassAgent)
-	if class == substrat.ClassAgent {
-		detail = join("the agent exited with code "+itoa(int64(exit.Code)), detail)
-	}
-	return class, detail
-}
-
-func join(what, why string) string {
-	if why == "" {
-		return what
-	}
-	return what + ": " + why
 }

@@ -37,6 +37,24 @@ func TestDiagnose(t *testing.T) {
 		{"exit 0 and nothing", agentcli.Exit{Code: 0}, substrat.ClassProtocol, "without a result"},
 		{"exit 1 and nothing", agentcli.Exit{Code: 1}, substrat.ClassAgent, "by hand"},
 		{"not there", agentcli.Exit{Code: 127, Stderr: []byte("sh: cursor-agent: not found")}, substrat.ClassNotInstalled, ""},
+		{"too long", agentcli.Exit{Code: 1, Stderr: []byte("fork/exec /usr/bin/cursor-agent: argument list too long")}, substrat.ClassAgent, "standard input"},
+		{"too long, by node", agentcli.Exit{Code: 1, Stderr: []byte("Error: spawn E2BIG")}, substrat.ClassAgent, "standard input"},
+		{"wants a terminal", agentcli.Exit{Code: 1, Stderr: []byte("ERROR Raw mode is not supported on the current process.stdin")}, substrat.ClassAgent, "--print"},
+		{"old build", agentcli.Exit{Code: 1, Stderr: []byte("error: unknown option '--trust'")}, substrat.ClassAgent, "cursor-agent update"},
+		{"full disk", agentcli.Exit{Code: 1, Stderr: []byte("Error: ENOSPC: no space left on device, write")}, substrat.ClassAgent, "free some space"},
+		{"home cannot be written", agentcli.Exit{Code: 1, Stderr: []byte("Error: EROFS: read-only file system, mkdir '/home/u/.cursor/chats'")}, substrat.ClassAgent, "must be able to write"},
+		{"no memory", agentcli.Exit{Code: 1, Stderr: []byte("FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory")}, substrat.ClassCrashed, "memory"},
+		{"no node on PATH", agentcli.Exit{Code: 127, Stderr: []byte("env: 'node': No such file or directory")}, substrat.ClassNotInstalled, "PATH"},
+		{"something missing", agentcli.Exit{Code: 1, Stderr: []byte("Error: spawn rg ENOENT")}, substrat.ClassNotInstalled, "PATH"},
+		{"host not found", agentcli.Exit{Code: 1, Stderr: []byte("Error: getaddrinfo ENOTFOUND api2.cursor.sh")}, substrat.ClassNetwork, ""},
+		{"proxy's certificate", agentcli.Exit{Code: 1, Stderr: []byte("Error: self-signed certificate in certificate chain")}, substrat.ClassNetwork, ""},
+		{"stalled", agentcli.Exit{Code: 1, Stderr: []byte("Provider stream stalled")}, substrat.ClassNetwork, ""},
+		{"keychain", agentcli.Exit{Code: 1, Stderr: []byte("Error: keychain item cannot be read")}, substrat.ClassAuth, "CURSOR_API_KEY"},
+		{"free plan", agentcli.Exit{Code: 1, Stdout: []byte("T: You've hit your usage limit")}, substrat.ClassQuota, ""},
+		{"tools", agentcli.Exit{Code: 1, Stderr: []byte("Error: too many tools (52)")}, substrat.ClassTools, "MCP servers"},
+		{"id taken", agentcli.Exit{Code: 1, Stderr: []byte(`Error: Session ID "x" is already in use.`)}, substrat.ClassSession, ""},
+		{"interrupted", agentcli.Exit{Code: 130, Stderr: []byte("Aborting operation...")}, substrat.ClassCrashed, "SIGINT"},
+		{"ended", agentcli.Exit{Code: 143}, substrat.ClassCrashed, "SIGTERM"},
 		{"something else", agentcli.Exit{Code: 3, Stderr: []byte("it went wrong")}, substrat.ClassAgent, "code 3: it went wrong"},
 	}
 	p := New(Options{})
@@ -45,6 +63,53 @@ func TestDiagnose(t *testing.T) {
 		if class != c.class || !strings.Contains(detail, c.detail) || len(detail) > 3000 || strings.Contains(detail, "\x1b") {
 			t.Errorf("%s: %s %.200q, want %s with %q", c.name, class, detail, c.class, c.detail)
 		}
+	}
+}
+
+// TestSilence: a CLI that fails without a word is told of by how far it came and what was asked of it.
+func TestSilence(t *testing.T) {
+	p := New(Options{})
+	_, detail := p.Diagnose(agentcli.Request{Model: "m-1", Session: "c-1"}, agentcli.Result{}, agentcli.Exit{Code: 1})
+	for _, cause := range []string{"logged in", "terminal", "trust", "the model m-1", "conversation c-1", "PATH", "by hand"} {
+		if !strings.Contains(detail, cause) {
+			t.Errorf("%q does not name %q", detail, cause)
+		}
+	}
+	if _, detail = p.Diagnose(agentcli.Request{}, agentcli.Result{Session: "s-1"}, agentcli.Exit{Code: 1}); !strings.Contains(detail, "s-1 can be resumed") {
+		t.Errorf("in the middle: %q", detail)
+	}
+}
+
+// TestExplain: what can be tried without a turn is tried, where the agent ran.
+func TestExplain(t *testing.T) {
+	for name, c := range map[string]struct {
+		script string
+		req    agentcli.Request
+		class  substrat.FailureClass
+		detail string
+	}{
+		"all is well": {goodCLI, agentcli.Request{Model: "auto"}, substrat.ClassAgent, "without a terminal"},
+		"a base":      {strings.Replace(goodCLI, "auto - Auto", "grok-4.7-xhigh - Grok", 1), agentcli.Request{Model: "grok-4.7"}, substrat.ClassAgent, "by hand"},
+		"no model":    {goodCLI, agentcli.Request{Model: "nope"}, substrat.ClassModel, "nope is not offered"},
+		"no login":    {strings.ReplaceAll(goodCLI, "LOGIN:-true", "LOGIN:-false"), agentcli.Request{}, substrat.ClassAuth, "cursor-agent login"},
+		"no node":     {"echo \"env: 'node': No such file or directory\" >&2; exit 127", agentcli.Request{}, substrat.ClassNotInstalled, "PATH"},
+		"silent":      {"exit 1", agentcli.Request{}, substrat.ClassNotInstalled, "does not even tell its version"},
+		"another":     {"echo OpenSSH_9.6", agentcli.Request{}, substrat.ClassNotInstalled, "OpenSSH_9.6"},
+		"old build":   {strings.Replace(goodCLI, "models)", "--help) echo '--print --force';;\nmodels)", 1), agentcli.Request{Mode: agentcli.ModePlan}, substrat.ClassAgent, "no mode plan"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fakeCLI(t, map[string]string{"cursor-agent": c.script})
+			c.req.Dir = t.TempDir()
+			class, detail := New(Options{}).Explain(t.Context(), runHere, c.req)
+			if class != c.class || !strings.Contains(detail, c.detail) {
+				t.Errorf("%s %q, want %s with %q", class, detail, c.class, c.detail)
+			}
+		})
+	}
+	t.Setenv("PATH", "/nowhere")
+	t.Setenv("HOME", "/nowhere")
+	if class, _ := New(Options{}).Explain(t.Context(), runHere, agentcli.Request{}); class != substrat.ClassNotInstalled {
+		t.Errorf("no program: %s", class)
 	}
 }
 
