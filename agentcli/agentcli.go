@@ -52,11 +52,13 @@ type Result struct {
 	Outcome substrat.Outcome      `json:"outcome"`
 	Class   substrat.FailureClass `json:"class,omitempty"`
 	// Detail is for people: what the CLI said about a failure.
-	Detail     string          `json:"detail,omitempty"`
-	Usage      *substrat.Usage `json:"usage,omitempty"`
-	DurationMS int64           `json:"duration_ms,omitempty"`
-	ToolCalls  int             `json:"tool_calls,omitempty"`
-	Files      []string        `json:"files,omitempty"`
+	Detail string          `json:"detail,omitempty"`
+	Usage  *substrat.Usage `json:"usage,omitempty"`
+	// CostUSD is what the CLI says the turn cost, 0 if it does not say.
+	CostUSD    float64  `json:"cost_usd,omitempty"`
+	DurationMS int64    `json:"duration_ms,omitempty"`
+	ToolCalls  int      `json:"tool_calls,omitempty"`
+	Files      []string `json:"files,omitempty"`
 	// Model is the name the CLI reports, which need not be the one asked for.
 	Model string `json:"model,omitempty"`
 	// Checkpoint is the state that a live program asks to be given in place of its history so far.
