@@ -1,0 +1,196 @@
+package codex
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"substrat.dev/substrat"
+	"substrat.dev/substrat/agentcli"
+	"substrat.dev/substrat/agentcli/internal/headless"
+)
+
+// Command implements agentcli.Provider. The prompt always goes by stdin: everybody on the machine can read argv.
+func (p *Provider) Command(req agentcli.Request) (agentcli.Command, error) {
+	found, err := program.Find(p.opts.Command)
+	if err != nil {
+		return agentcli.Command{}, err
+	}
+	cmd := command{agentcli.Command{Argv: found.Argv, Exposes: found.Exposes, Env: maps.Clone(p.opts.Env), Network: !p.opts.Offline, Stdin: []byte(req.Prompt)}}
+	if cmd.Env == nil {
+		cmd.Env = map[string]string{}
+	}
+	cmd.Argv = append(cmd.Argv, "exec", "--json", "--skip-git-repo-check", "--sandbox", sandboxMode(req.Mode))
+	if req.Dir != "" {
+		cmd.Argv = append(cmd.Argv, "-C", req.Dir)
+	}
+	if req.Model != "" {
+		cmd.Argv = append(cmd.Argv, "-m", req.Model)
+	}
+	p.account(&cmd, req)
+	told, err := deny(&cmd, req)
+	if err != nil {
+		return cmd.Command, err
+	}
+	if told != "" {
+		cmd.set("developer_instructions", told)
+	}
+	for _, s := range req.MCP {
+		cmd.server(s)
+	}
+	cmd.Argv = append(cmd.Argv, p.opts.Args...)
+	cmd.Argv = append(cmd.Argv, req.Args...)
+	if req.Session != "" {
+		cmd.Argv = append(cmd.Argv, "resume", req.Session)
+	}
+	cmd.Argv = append(cmd.Argv, "-")
+	return cmd.Command, nil
+}
+
+// sandboxMode is what the commands of the CLI may do. Nobody is there to be asked: what is not allowed fails.
+func sandboxMode(m agentcli.Mode) string {
+	switch m {
+	case agentcli.ModeForce:
+		return "danger-full-access"
+	case agentcli.ModePlan, agentcli.ModeAsk:
+		return "read-only"
+	default:
+		return "workspace-write"
+	}
+}
+
+// command is one that is being put together.
+type command struct{ agentcli.Command }
+
+// set adds a setting, whose value is TOML.
+func (c *command) set(key string, value any) {
+	c.Argv = append(c.Argv, "-c", key+"="+toml(value))
+}
+
+// localProvider is how an endpoint of the user's is called in the CLI's settings. A conversation can only be resumed with
+// the provider it was begun with.
+const localProvider = "substrat"
+
+// account gives the CLI its login or its key, and the endpoint.
+func (p *Provider) account(c *command, req agentcli.Request) {
+	login, env := credentials(), c.Env
+	hasKey := headless.HasAny(env, "CODEX_API_KEY", "OPENAI_API_KEY")
+	if login != "" && env["CODEX_API_KEY"] == "" && !req.Bare {
+		c.Exposes = append(c.Exposes, agentcli.Expose{Host: login, At: "~/.codex/auth.json", Optional: true})
+	}
+	if login == "" && hasKey && env["CODEX_API_KEY"] == "" {
+		// It takes its own variable only; without a login there is nothing this could take the place of.
+		env["CODEX_API_KEY"] = env["OPENAI_API_KEY"]
+	}
+	if url := env["OPENAI_BASE_URL"]; url != "" {
+		c.set("model_provider", localProvider)
+		provider := map[string]any{"name": localProvider, "base_url": url, "wire_api": "responses"}
+		if hasKey {
+			provider["env_key"] = "OPENAI_API_KEY"
+			if env["CODEX_API_KEY"] != "" {
+				provider["env_key"] = "CODEX_API_KEY"
+			}
+		}
+		c.set("model_providers."+localProvider, provider)
+	}
+}
+
+// server adds an MCP server. Without approval by the settings its calls fail, while the turn succeeds.
+func (c *command) server(s agentcli.MCPServer) {
+	v := map[string]any{"default_tools_approval_mode": "approve"}
+	if s.URL != "" {
+		v["url"] = s.URL
+		if len(s.Headers) > 0 {
+			v["http_headers"] = s.Headers
+		}
+	} else {
+		v["command"], v["args"] = s.Command, s.Args
+		if len(s.Env) > 0 {
+			v["env"] = s.Env
+		}
+	}
+	c.set("mcp_servers."+key(s.Name), v)
+}
+
+// deny gives the agent its rules, and what it is to be told in words beside its instructions: its rules know the first
+// words of a command and no files.
+func deny(c *command, req agentcli.Request) (string, error) {
+	if len(req.Deny) == 0 {
+		return req.Instructions, nil
+	}
+	if req.Bare {
+		return "", substrat.Errorf(substrat.CodeUnsupported, "cannot deny Codex anything in the user's own home: its rules are a file there").
+			WithHint("give the rules to Codex itself, in the directory rules of its home")
+	}
+	var rules, words strings.Builder
+	for _, d := range req.Deny {
+		if prefix := prefixOf(d.Command); len(prefix) > 0 {
+			rules.WriteString("prefix_rule(pattern=" + toml(prefix) + ", decision=\"forbidden\", justification=\"denied to this agent\")\n")
+		} else if d.Command != "" {
+			words.WriteString("\n- run a command like: " + d.Command)
+		}
+		if d.Path != "" {
+			words.WriteString("\n- read or write: " + d.Path)
+		}
+	}
+	if rules.Len() > 0 {
+		c.Files = append(c.Files, agentcli.File{Root: agentcli.InHome, Path: ".codex/rules/substrat.rules", Data: []byte(rules.String())})
+	}
+	if words.Len() == 0 {
+		return req.Instructions, nil
+	}
+	return strings.TrimSpace(req.Instructions + "\n\nYou must not:" + words.String()), nil
+}
+
+// prefixOf gives the words that a denied command begins with, none if it cannot be said so.
+func prefixOf(denied string) []string {
+	words := strings.Fields(denied)
+	if n := len(words); n > 0 && words[n-1] == "*" {
+		words = words[:n-1]
+	}
+	if slices.ContainsFunc(words, func(w string) bool { return strings.ContainsAny(w, "*\"'`$|&;<>()") }) {
+		return nil
+	}
+	return words
+}
+
+// toml writes a value on one line. A basic string is written as JSON writes it, but for DEL.
+func toml(v any) string {
+	switch v := v.(type) {
+	case string:
+		data, _ := json.Marshal(strings.ToValidUTF8(v, "\uFFFD"))
+		return strings.ReplaceAll(string(data), "\x7f", `\u007f`)
+	case []string:
+		out := make([]string, len(v))
+		for i, s := range v {
+			out[i] = toml(s)
+		}
+		return "[" + strings.Join(out, ", ") + "]"
+	case map[string]string:
+		out := make([]string, 0, len(v))
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			out = append(out, key(k)+"="+toml(v[k]))
+		}
+		return "{" + strings.Join(out, ", ") + "}"
+	case map[string]any:
+		out := make([]string, 0, len(v))
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			out = append(out, key(k)+"="+toml(v[k]))
+		}
+		return "{" + strings.Join(out, ", ") + "}"
+	default:
+		return "false"
+	}
+}
+
+// key writes a key: bare where that can be.
+func key(k string) string {
+	bare := k != "" && !strings.ContainsFunc(k, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
+	})
+	if bare {
+		return k
+	}
+	return toml(k)
+}

@@ -1,0 +1,164 @@
+package gemini
+
+import (
+	"encoding/json"
+	"maps"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"substrat.dev/substrat/agentcli"
+	"substrat.dev/substrat/agentcli/internal/headless"
+)
+
+// Command implements agentcli.Provider. The prompt always goes by stdin: everybody on the machine can read argv.
+func (p *Provider) Command(req agentcli.Request) (agentcli.Command, error) {
+	found, err := program.Find(p.opts.Command)
+	if err != nil {
+		return agentcli.Command{}, err
+	}
+	cmd := agentcli.Command{Argv: found.Argv, Exposes: found.Exposes, Env: maps.Clone(p.opts.Env), Network: !p.opts.Offline, Stdin: []byte(req.Prompt)}
+	if cmd.Env == nil {
+		cmd.Env = map[string]string{}
+	}
+	// In a directory that is not trusted it ends with exit code 55 and prints nothing.
+	cmd.Env["GEMINI_CLI_TRUST_WORKSPACE"] = "true"
+	p.login(&cmd, req)
+	cmd.Argv = append(cmd.Argv, "--output-format", "stream-json", "--approval-mode", approval(req.Mode))
+	if req.Model != "" {
+		cmd.Argv = append(cmd.Argv, "--model", req.Model)
+	}
+	if err := settings(&cmd, req); err != nil {
+		return cmd, err
+	}
+	if rules := policy(req); rules != "" {
+		cmd.Argv = append(cmd.Argv, "--policy", headless.Generated(&cmd, req, "gemini-policy", "toml", []byte(rules)))
+	}
+	instruct(&cmd, req)
+	if req.Session != "" {
+		cmd.Argv = append(cmd.Argv, "--resume", req.Session)
+	}
+	cmd.Argv = append(cmd.Argv, p.opts.Args...)
+	cmd.Argv = append(cmd.Argv, req.Args...)
+	return cmd, nil
+}
+
+// login gives the CLI what its user logged in with, unless a key is given.
+func (p *Provider) login(cmd *agentcli.Command, req agentcli.Request) {
+	if file := p.opts.Env["GOOGLE_APPLICATION_CREDENTIALS"]; file != "" && strings.HasPrefix(file, "/") {
+		cmd.Exposes = append(cmd.Exposes, agentcli.Expose{Host: file, Optional: true})
+	}
+	file := headless.UserFile(credentials)
+	if file == "" || req.Bare || headless.HasAny(p.opts.Env, keys...) {
+		return
+	}
+	cmd.Env["GOOGLE_GENAI_USE_GCA"] = "true"
+	cmd.Exposes = append(cmd.Exposes, agentcli.Expose{Host: file, At: "~/" + credentials, Optional: true})
+	if file := headless.UserFile(accounts); file != "" {
+		cmd.Exposes = append(cmd.Exposes, agentcli.Expose{Host: file, At: "~/" + accounts, Optional: true})
+	}
+}
+
+// approval is what the agent may do. Nobody is there to be asked: tools that need approval are not offered to the model.
+func approval(m agentcli.Mode) string {
+	switch m {
+	case agentcli.ModeForce:
+		return "yolo"
+	case agentcli.ModePlan:
+		return "plan"
+	default:
+		return "default"
+	}
+}
+
+// server is one as the CLI's settings have it. One that is trusted needs no approval.
+type server struct {
+	Command string            `json:"command,omitempty"`
+	Args    []string          `json:"args,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
+	URL     string            `json:"httpUrl,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"`
+	Trust   bool              `json:"trust"`
+}
+
+// settings gives the agent its MCP servers. They go into the file that stands for the machine's settings, which the CLI
+// merges with its user's and the workspace's: no file of theirs is touched, and their other servers stay.
+func settings(cmd *agentcli.Command, req agentcli.Request) error {
+	all := map[string]any{}
+	if !req.Bare {
+		all["general"] = map[string]bool{"enableAutoUpdate": false, "enableAutoUpdateNotification": false}
+		all["privacy"] = map[string]bool{"usageStatisticsEnabled": false}
+	}
+	if len(req.MCP) > 0 {
+		list := map[string]server{}
+		for _, s := range req.MCP {
+			list[s.Name] = server{Command: s.Command, Args: s.Args, Env: s.Env, URL: s.URL, Headers: s.Headers, Trust: true}
+		}
+		all["mcpServers"] = list
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	data, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	cmd.Env["GEMINI_CLI_SYSTEM_SETTINGS_PATH"] = headless.Generated(cmd, req, "gemini-settings", "json", data)
+	return nil
+}
+
+// policy writes the rules of what the agent must not do, and lets it use its MCP servers where it only plans.
+func policy(req agentcli.Request) string {
+	var b strings.Builder
+	rule := func(decision, tools, more string) {
+		b.WriteString("[[rule]]\n" + tools + "\n" + more + "decision = \"" + decision + "\"\npriority = 900\n\n")
+	}
+	if req.Mode == agentcli.ModePlan {
+		for _, s := range req.MCP {
+			rule("allow", `toolName = "*"`, "mcpName = "+quote(s.Name)+"\nmodes = [\"plan\"]\n")
+		}
+	}
+	if req.Mode == agentcli.ModeAsk {
+		rule("deny", `toolName = ["run_shell_command", "write_file", "replace"]`, "")
+	}
+	for _, d := range req.Deny {
+		if d.Command != "" {
+			rule("deny", `toolName = "run_shell_command"`, "commandRegex = "+quote(pattern(d.Command))+"\n")
+		}
+		if d.Path != "" {
+			rule("deny", `toolName = ["read_file", "write_file", "replace", "list_directory", "glob", "grep_search"]`,
+				"argsPattern = "+quote(`"(file_path|dir_path|path|absolute_path)":"`+pattern(d.Path))+"\n")
+		}
+	}
+	return b.String()
+}
+
+// pattern turns a denied command or path into a regular expression on the arguments as JSON has them: * is any text, and
+// what does not end in it ends the string.
+func pattern(denied string) string {
+	data, _ := json.Marshal(denied)
+	text := regexp.QuoteMeta(strings.Trim(string(data), `"`))
+	text = strings.ReplaceAll(strings.ReplaceAll(text, `\*\*`, `\*`), `\*`, `.*`)
+	if strings.HasSuffix(denied, "/**") {
+		return strings.TrimSuffix(text, `/.*`) + `(/|")`
+	}
+	if !strings.HasSuffix(denied, "*") {
+		text += `"`
+	}
+	return text
+}
+
+// quote writes a string as TOML does.
+func quote(s string) string { return strconv.Quote(s) }
+
+// instruct gives the agent its standing instructions: as the memory of its private home. In the user's own they stand
+// before the prompt, since no flag takes them.
+func instruct(cmd *agentcli.Command, req agentcli.Request) {
+	switch {
+	case req.Instructions == "":
+	case req.Bare:
+		cmd.Stdin = []byte(req.Instructions + "\n\n" + req.Prompt)
+	default:
+		cmd.Files = append(cmd.Files, agentcli.File{Root: agentcli.InHome, Path: ".gemini/GEMINI.md", Data: []byte(req.Instructions)})
+	}
+}
