@@ -79,7 +79,7 @@ func (d *Decoder) system(f headless.Object) error {
 	case "compact_boundary":
 		return d.Notice("the conversation was compacted")
 	default:
-		return d.Notice(strings.TrimSpace("system " + sub + " " + f.Str("description", "message", "text", "status")))
+		return d.Notice(strings.TrimSpace("system " + sub + " " + f.Str("description", "message", "content", "text", "status")))
 	}
 }
 

@@ -116,14 +116,16 @@ func (c *command) server(s agentcli.MCPServer) {
 // deny gives the agent its rules, and what it is to be told in words beside its instructions: its rules know the first
 // words of a command and no files.
 func deny(c *command, req agentcli.Request) (string, error) {
-	if len(req.Deny) == 0 {
+	if req.Bare && len(req.Deny) == 0 {
 		return req.Instructions, nil
 	}
 	if req.Bare {
 		return "", substrat.Errorf(substrat.CodeUnsupported, "cannot deny Codex anything in the user's own home: its rules are a file there").
 			WithHint("give the rules to Codex itself, in the directory rules of its home")
 	}
+	// The file is there without rules, too: those of an earlier turn must not stay.
 	var rules, words strings.Builder
+	rules.WriteString("# what this agent must not run\n")
 	for _, d := range req.Deny {
 		if prefix := prefixOf(d.Command); len(prefix) > 0 {
 			rules.WriteString("prefix_rule(pattern=" + toml(prefix) + ", decision=\"forbidden\", justification=\"denied to this agent\")\n")
@@ -134,9 +136,7 @@ func deny(c *command, req agentcli.Request) (string, error) {
 			words.WriteString("\n- read or write: " + d.Path)
 		}
 	}
-	if rules.Len() > 0 {
-		c.Files = append(c.Files, agentcli.File{Root: agentcli.InHome, Path: ".codex/rules/substrat.rules", Data: []byte(rules.String())})
-	}
+	c.Files = append(c.Files, agentcli.File{Root: agentcli.InHome, Path: ".codex/rules/substrat.rules", Data: []byte(rules.String())})
 	if words.Len() == 0 {
 		return req.Instructions, nil
 	}

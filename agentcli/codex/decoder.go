@@ -229,7 +229,7 @@ func settle(c *agentcli.ToolCall, typ string, item headless.Object) {
 		if c.Status == agentcli.ToolFailed && c.Error == "" {
 			c.Error, c.Output = c.Output, ""
 		}
-		if strings.Contains(c.Error, "cancelled MCP tool call") || strings.Contains(c.Error, "rejected MCP tool call") {
+		if strings.Contains(c.Error, "cancelled MCP tool call") || strings.Contains(c.Error, "requires approval") {
 			c.Status = agentcli.ToolRejected
 		}
 	}

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"regexp"
@@ -28,7 +29,7 @@ func (p *Provider) Command(req agentcli.Request) (agentcli.Command, error) {
 	if req.Model != "" {
 		cmd.Argv = append(cmd.Argv, "--model", req.Model)
 	}
-	if err := settings(&cmd, req); err != nil {
+	if err := p.settings(&cmd, req); err != nil {
 		return cmd, err
 	}
 	if rules := policy(req); rules != "" {
@@ -52,11 +53,29 @@ func (p *Provider) login(cmd *agentcli.Command, req agentcli.Request) {
 	if file == "" || req.Bare || headless.HasAny(p.opts.Env, keys...) {
 		return
 	}
-	cmd.Env["GOOGLE_GENAI_USE_GCA"] = "true"
 	cmd.Exposes = append(cmd.Exposes, agentcli.Expose{Host: file, At: "~/" + credentials, Optional: true})
 	if file := headless.UserFile(accounts); file != "" {
 		cmd.Exposes = append(cmd.Exposes, agentcli.Expose{Host: file, At: "~/" + accounts, Optional: true})
 	}
+}
+
+// method is the kind of account the agent has. It has to be said where an endpoint is given: the CLI then finds none in its
+// variables. In the user's own home it is otherwise theirs to choose.
+func (p *Provider) method(req agentcli.Request) string {
+	env := p.opts.Env
+	switch {
+	case req.Bare && env["GOOGLE_GEMINI_BASE_URL"] == "":
+		return ""
+	case env["GOOGLE_GENAI_USE_VERTEXAI"] == "true":
+		return "vertex-ai"
+	case env["GEMINI_API_KEY"] != "":
+		return "gemini-api-key"
+	case env["GOOGLE_API_KEY"] != "":
+		return "vertex-ai"
+	case !req.Bare && headless.UserFile(credentials) != "":
+		return "oauth-personal"
+	}
+	return ""
 }
 
 // approval is what the agent may do. Nobody is there to be asked: tools that need approval are not offered to the model.
@@ -83,11 +102,14 @@ type server struct {
 
 // settings gives the agent its MCP servers. They go into the file that stands for the machine's settings, which the CLI
 // merges with its user's and the workspace's: no file of theirs is touched, and their other servers stay.
-func settings(cmd *agentcli.Command, req agentcli.Request) error {
+func (p *Provider) settings(cmd *agentcli.Command, req agentcli.Request) error {
 	all := map[string]any{}
 	if !req.Bare {
 		all["general"] = map[string]bool{"enableAutoUpdate": false, "enableAutoUpdateNotification": false}
 		all["privacy"] = map[string]bool{"usageStatisticsEnabled": false}
+	}
+	if method := p.method(req); method != "" {
+		all["security"] = map[string]any{"auth": map[string]string{"selectedType": method}}
 	}
 	if len(req.MCP) > 0 {
 		list := map[string]server{}
@@ -136,8 +158,12 @@ func policy(req agentcli.Request) string {
 // pattern turns a denied command or path into a regular expression on the arguments as JSON has them: * is any text, and
 // what does not end in it ends the string.
 func pattern(denied string) string {
-	data, _ := json.Marshal(denied)
-	text := regexp.QuoteMeta(strings.Trim(string(data), `"`))
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // as the CLI writes them
+	_ = e.Encode(denied)
+	inner := strings.TrimSpace(b.String())
+	text := regexp.QuoteMeta(inner[1 : len(inner)-1])
 	text = strings.ReplaceAll(strings.ReplaceAll(text, `\*\*`, `\*`), `\*`, `.*`)
 	if strings.HasSuffix(denied, "/**") {
 		return strings.TrimSuffix(text, `/.*`) + `(/|")`
@@ -151,14 +177,18 @@ func pattern(denied string) string {
 // quote writes a string as TOML does.
 func quote(s string) string { return strconv.Quote(s) }
 
-// instruct gives the agent its standing instructions: as the memory of its private home. In the user's own they stand
-// before the prompt, since no flag takes them.
+// instruct gives the agent its standing instructions: by the memory of its private home, which takes them from a file of
+// ours, since the agent writes into it what it wants to remember. In the user's own home they stand before the prompt: no
+// flag takes them.
 func instruct(cmd *agentcli.Command, req agentcli.Request) {
-	switch {
-	case req.Instructions == "":
-	case req.Bare:
-		cmd.Stdin = []byte(req.Instructions + "\n\n" + req.Prompt)
-	default:
-		cmd.Files = append(cmd.Files, agentcli.File{Root: agentcli.InHome, Path: ".gemini/GEMINI.md", Data: []byte(req.Instructions)})
+	if req.Bare {
+		if req.Instructions != "" {
+			cmd.Stdin = []byte(req.Instructions + "\n\n" + req.Prompt)
+		}
+		return
 	}
+	// Both are there without instructions, too: those of an earlier turn must not stay.
+	cmd.Files = append(cmd.Files,
+		agentcli.File{Root: agentcli.InHome, Path: ".gemini/GEMINI.md", Data: []byte("@./substrat.md\n"), KeepExisting: true},
+		agentcli.File{Root: agentcli.InHome, Path: ".gemini/substrat.md", Data: []byte(req.Instructions + "\n")})
 }

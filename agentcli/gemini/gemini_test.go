@@ -8,7 +8,9 @@ import (
 	"substrat.dev/substrat/agentcli/internal/headlesstest"
 )
 
-func TestRecordings(t *testing.T) { headlesstest.Golden(t, New(Options{}), agentcli.Request{MCP: []agentcli.MCPServer{{Name: "notes"}}}) }
+func TestRecordings(t *testing.T) {
+	headlesstest.Golden(t, New(Options{}), agentcli.Request{MCP: []agentcli.MCPServer{{Name: "notes"}}})
+}
 
 func TestNoise(t *testing.T) {
 	turn, err := os.ReadFile("testdata/turn.ndjson")
