@@ -74,7 +74,9 @@ func (d *Decoder) system(f headless.Object) error {
 	case "api_retry":
 		return d.retry(f)
 	case "permission_denied":
-		d.rejected[f.Str("tool_use_id")] = f.Str("message")
+		if c, running := d.Running(f.Str("tool_use_id")); running {
+			d.rejected[c.ID] = f.Str("message")
+		}
 		return d.Notice(f.Str("message"))
 	case "compact_boundary":
 		return d.Notice("the conversation was compacted")

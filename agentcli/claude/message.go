@@ -14,12 +14,12 @@ type streamed struct {
 	// from is how long the turn's text was before the message.
 	from int
 	// text and thinking are the pieces of the parts, in order; told counts those that were repeated.
-	text, thinking         []string
+	text, thinking         [][]byte
 	textTold, thinkingTold int
 }
 
 // unconfirmed reports text that was streamed and never repeated whole: if the message is asked for again, it is void.
-func (m *streamed) unconfirmed() bool { return m.textTold < len(m.text) && m.text[m.textTold] != "" }
+func (m *streamed) unconfirmed() bool { return m.textTold < len(m.text) && len(m.text[m.textTold]) > 0 }
 
 // partial handles an event of the model's own stream.
 func (d *Decoder) partial(f headless.Object) error {
@@ -38,9 +38,9 @@ func (d *Decoder) partial(f headless.Object) error {
 	case "content_block_start":
 		switch event.Object("content_block").Word("type", "text", "thinking", "tool_use") {
 		case "text":
-			m.text = append(m.text, "")
+			m.text = append(m.text, nil)
 		case "thinking":
-			m.thinking = append(m.thinking, "")
+			m.thinking = append(m.thinking, nil)
 		}
 	case "content_block_delta":
 		return d.delta(event.Object("delta"))
@@ -56,16 +56,18 @@ func (d *Decoder) delta(delta headless.Object) error {
 	case "text_delta":
 		text := delta.Str("text")
 		if len(m.text) == 0 {
-			m.text = append(m.text, "")
+			m.text = append(m.text, nil)
 		}
-		m.text[len(m.text)-1] += text
+		last := len(m.text) - 1
+		m.text[last] = append(m.text[last], text...)
 		return d.Text(text)
 	case "thinking_delta":
 		text := delta.Str("thinking")
 		if len(m.thinking) == 0 {
-			m.thinking = append(m.thinking, "")
+			m.thinking = append(m.thinking, nil)
 		}
-		m.thinking[len(m.thinking)-1] += text
+		last := len(m.thinking) - 1
+		m.thinking[last] = append(m.thinking[last], text...)
 		return d.Think(text)
 	}
 	return nil
@@ -118,15 +120,15 @@ func (d *Decoder) assistant(f headless.Object) error {
 }
 
 // whole handles a part that is repeated whole: what was not streamed of it is new.
-func (d *Decoder) whole(text string, pieces *[]string, told *int, add func(string) error) error {
+func (d *Decoder) whole(text string, pieces *[][]byte, told *int, add func(string) error) error {
 	if *told < len(*pieces) {
-		have := (*pieces)[*told]
+		have := string((*pieces)[*told])
 		if !strings.HasPrefix(text, have) {
 			text = have // it is told differently now; what was told stands
 		}
 		text = text[len(have):]
 	} else {
-		*pieces = append(*pieces, text)
+		*pieces = append(*pieces, []byte(text))
 	}
 	*told++
 	if err := add(text); err != nil {

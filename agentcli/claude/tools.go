@@ -56,9 +56,6 @@ func describe(p headless.Object) agentcli.ToolCall {
 // toolResult emits the end of a call.
 func (d *Decoder) toolResult(p, frame headless.Object) error {
 	c, _ := d.Running(p.Str("tool_use_id"))
-	if c.Name == "" {
-		c.Name, c.Kind = "Tool", "other"
-	}
 	details := frame.Object("tool_use_result")
 	c.Status, c.Output = agentcli.ToolOK, headless.ContentText(p.Get("content"))
 	if p.Bool("is_error") {

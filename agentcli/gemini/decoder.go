@@ -127,9 +127,6 @@ var names = map[string]naming{
 func (d *Decoder) describe(f headless.Object) agentcli.ToolCall {
 	native := f.Str("tool_name")
 	c := agentcli.ToolCall{ID: f.Str("tool_id"), Native: native, Name: native, Kind: "other", Input: headless.Raw(f.Get("parameters"))}
-	if c.Name == "" {
-		c.Name = "Tool"
-	}
 	in := f.Object("parameters")
 	if n, ok := names[native]; ok {
 		c.Name, c.Kind = n.name, n.kind
@@ -171,9 +168,6 @@ func (d *Decoder) mcp(native string) (server, tool string, ok bool) {
 // toolResult emits the end of a call. Of a command the CLI tells no exit code: one that failed is a success here.
 func (d *Decoder) toolResult(f headless.Object) error {
 	c, _ := d.Running(f.Str("tool_id"))
-	if c.Name == "" {
-		c.Name, c.Kind = "Tool", "other"
-	}
 	c.Output = headless.ContentText(f.Get("output"))
 	why := f.Object("error")
 	switch {

@@ -216,11 +216,22 @@ func (s *Stream) Start(c agentcli.ToolCall) error {
 		return err
 	}
 	c.Status = agentcli.ToolRunning
+	named(&c)
 	if len(s.calls) < callsMost {
 		kept := c
 		s.calls[c.ID] = &kept
 	}
 	return s.Send(agentcli.Event{Type: agentcli.EventToolStart, Tool: &c})
+}
+
+// named sees to it that a call has a name and a kind, also one whose start was not told.
+func named(c *agentcli.ToolCall) {
+	if c.Name == "" {
+		c.Name = "Tool"
+	}
+	if c.Kind == "" {
+		c.Kind = "other"
+	}
 }
 
 // Running gives a copy of a call that was started and not ended, and whether there is one.
@@ -238,6 +249,7 @@ func (s *Stream) End(c agentcli.ToolCall) error {
 		return err
 	}
 	delete(s.calls, c.ID)
+	named(&c)
 	s.Result.ToolCalls++
 	if c.Status == agentcli.ToolOK && (c.Kind == "edit" || c.Kind == "delete") {
 		for _, p := range c.Paths {
