@@ -25,7 +25,7 @@ func (p *Provider) Command(req agentcli.Request) (agentcli.Command, error) {
 		cmd.Env = map[string]string{}
 	}
 	cmd.Env["DISABLE_AUTOUPDATER"] = "1"
-	if file := headless.UserFile(credentials); file != "" && !headless.HasAny(p.opts.Env, keys...) {
+	if file := p.credentials(); file != "" && !headless.HasAny(p.opts.Env, keys...) {
 		cmd.Exposes = append(cmd.Exposes, agentcli.Expose{Host: file, At: "~/" + credentials, Optional: true})
 	}
 	cmd.Argv = append(cmd.Argv, "-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages")
@@ -44,6 +44,9 @@ func (p *Provider) Command(req agentcli.Request) (agentcli.Command, error) {
 	}
 	cmd.Argv = append(cmd.Argv, p.opts.Args...)
 	cmd.Argv = append(cmd.Argv, req.Args...)
+	if !req.Bare || len(cmd.Files) > 0 {
+		delete(cmd.Env, "CLAUDE_CONFIG_DIR") // the agent has a home of its own
+	}
 	return cmd, nil
 }
 

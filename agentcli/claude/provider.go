@@ -3,6 +3,7 @@ package claude
 import (
 	"context"
 	"os"
+	"path/filepath"
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/agentcli"
@@ -81,12 +82,25 @@ func HostEnv(getenv func(string) string) map[string]string {
 		"ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL", "ANTHROPIC_SMALL_FAST_MODEL", "ANTHROPIC_CUSTOM_HEADERS",
 		"ANTHROPIC_DEFAULT_OPUS_MODEL", "ANTHROPIC_DEFAULT_SONNET_MODEL", "ANTHROPIC_DEFAULT_HAIKU_MODEL", "ANTHROPIC_VERTEX_PROJECT_ID",
 		"AWS_REGION", "AWS_PROFILE", "AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "CLOUD_ML_REGION",
-		"CLAUDE_CODE_MAX_RETRIES", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "IS_SANDBOX", "HTTPS_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS",
+		"CLAUDE_CONFIG_DIR", "CLAUDE_CODE_MAX_RETRIES", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "IS_SANDBOX", "HTTPS_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS",
 	}, keys...)...)
 }
 
 // credentials is where the CLI keeps its login, below a home.
 const credentials = ".claude/.credentials.json"
+
+// credentials finds it, "" if there is none.
+func (p *Provider) credentials() string {
+	dir := p.opts.Env["CLAUDE_CONFIG_DIR"]
+	if dir == "" {
+		return headless.UserFile(credentials)
+	}
+	path := filepath.Join(dir, filepath.Base(credentials))
+	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
+		return ""
+	}
+	return path
+}
 
 // Probe implements agentcli.Prober.
 func (p *Provider) Probe(ctx context.Context) agentcli.Status {
@@ -95,7 +109,7 @@ func (p *Provider) Probe(ctx context.Context) agentcli.Status {
 
 // login says whether there is an account. On machines with a keychain, the CLI keeps it there.
 func (p *Provider) login() (agentcli.Login, string) {
-	if headless.HasAny(p.opts.Env, keys...) || headless.UserFile(credentials) != "" {
+	if headless.HasAny(p.opts.Env, keys...) || p.credentials() != "" {
 		return agentcli.LoggedIn, account()
 	}
 	return agentcli.LoggedOut, ""

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"substrat.dev/substrat"
 	"substrat.dev/substrat/agentcli"
 	"substrat.dev/substrat/agentcli/internal/headless"
 )
@@ -28,12 +27,8 @@ func (p *Provider) Command(req agentcli.Request) (agentcli.Command, error) {
 	if req.Model != "" {
 		cmd.Argv = append(cmd.Argv, "-m", req.Model)
 	}
-	p.account(&cmd, req)
-	told, err := deny(&cmd, req)
-	if err != nil {
-		return cmd.Command, err
-	}
-	if told != "" {
+	p.account(&cmd)
+	if told := deny(&cmd, req); told != "" {
 		cmd.set("developer_instructions", told)
 	}
 	for _, s := range req.MCP {
@@ -45,6 +40,9 @@ func (p *Provider) Command(req agentcli.Request) (agentcli.Command, error) {
 		cmd.Argv = append(cmd.Argv, "resume", req.Session)
 	}
 	cmd.Argv = append(cmd.Argv, "-")
+	if !req.Bare || len(cmd.Files) > 0 {
+		delete(cmd.Env, "CODEX_HOME") // the agent has a home of its own
+	}
 	return cmd.Command, nil
 }
 
@@ -73,10 +71,10 @@ func (c *command) set(key string, value any) {
 const localProvider = "substrat"
 
 // account gives the CLI its login or its key, and the endpoint.
-func (p *Provider) account(c *command, req agentcli.Request) {
-	login, env := credentials(), c.Env
+func (p *Provider) account(c *command) {
+	login, env := p.credentials(), c.Env
 	hasKey := headless.HasAny(env, "CODEX_API_KEY", "OPENAI_API_KEY")
-	if login != "" && env["CODEX_API_KEY"] == "" && !req.Bare {
+	if login != "" && env["CODEX_API_KEY"] == "" {
 		c.Exposes = append(c.Exposes, agentcli.Expose{Host: login, At: "~/.codex/auth.json", Optional: true})
 	}
 	if login == "" && hasKey && env["CODEX_API_KEY"] == "" {
@@ -115,13 +113,9 @@ func (c *command) server(s agentcli.MCPServer) {
 
 // deny gives the agent its rules, and what it is to be told in words beside its instructions: its rules know the first
 // words of a command and no files.
-func deny(c *command, req agentcli.Request) (string, error) {
+func deny(c *command, req agentcli.Request) string {
 	if req.Bare && len(req.Deny) == 0 {
-		return req.Instructions, nil
-	}
-	if req.Bare {
-		return "", substrat.Errorf(substrat.CodeUnsupported, "cannot deny Codex anything in the user's own home: its rules are a file there").
-			WithHint("give the rules to Codex itself, in the directory rules of its home")
+		return req.Instructions
 	}
 	// The file is there without rules, too: those of an earlier turn must not stay.
 	var rules, words strings.Builder
@@ -138,9 +132,9 @@ func deny(c *command, req agentcli.Request) (string, error) {
 	}
 	c.Files = append(c.Files, agentcli.File{Root: agentcli.InHome, Path: ".codex/rules/substrat.rules", Data: []byte(rules.String())})
 	if words.Len() == 0 {
-		return req.Instructions, nil
+		return req.Instructions
 	}
-	return strings.TrimSpace(req.Instructions + "\n\nYou must not:" + words.String()), nil
+	return strings.TrimSpace(req.Instructions + "\n\nYou must not:" + words.String())
 }
 
 // prefixOf gives the words that a denied command begins with, none if it cannot be said so.

@@ -61,7 +61,7 @@ func TestModes(t *testing.T) {
 }
 
 // TestDenials: what the CLI's rules can say is a rule, the rest is told in words; without denials an earlier turn's rules
-// do not stay; and the user's own rules are not touched.
+// do not stay; and no file is asked for where none is needed.
 func TestDenials(t *testing.T) {
 	headlesstest.Home(t, nil)
 	headlesstest.Install(t, "codex", "echo")
@@ -80,8 +80,14 @@ func TestDenials(t *testing.T) {
 	if err != nil || strings.Contains(headlesstest.File(t, cmd, ".codex/rules/substrat.rules"), "prefix_rule") {
 		t.Errorf("%v %+v", err, cmd.Files)
 	}
-	if _, err = New(Options{}).Command(agentcli.Request{Deny: deny, Bare: true}); err == nil {
-		t.Error("denials in the user's own home are taken")
+	env := map[string]string{"CODEX_HOME": "/home/me/codex"}
+	cmd, err = New(Options{Env: env}).Command(agentcli.Request{Deny: deny, Bare: true})
+	if err != nil || cmd.Env["CODEX_HOME"] != "" {
+		t.Errorf("with a file, for which there is another home: %v %v", err, cmd.Env)
+	}
+	cmd, err = New(Options{Env: env}).Command(agentcli.Request{Bare: true})
+	if err != nil || cmd.Env["CODEX_HOME"] == "" {
+		t.Errorf("in the user's own home: %v %v", err, cmd.Env)
 	}
 	if cmd, err = New(Options{}).Command(agentcli.Request{Bare: true}); err != nil || len(cmd.Files) > 0 {
 		t.Errorf("%v %+v", err, cmd.Files)

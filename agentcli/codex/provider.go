@@ -77,16 +77,16 @@ var failures = headless.Failures{
 	},
 }
 
-// HostEnv picks what the CLI may take from its user's environment. CODEX_HOME is not among it: an agent has a home of its
-// own.
+// HostEnv picks what the CLI may take from its user's environment. CODEX_HOME says where its login is; an agent with a home
+// of its own is not told.
 func HostEnv(getenv func(string) string) map[string]string {
 	return headless.PickEnv(getenv, "CODEX_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT",
-		"HTTPS_PROXY", "NO_PROXY", "CODEX_CA_CERTIFICATE", "SSL_CERT_FILE")
+		"CODEX_HOME", "HTTPS_PROXY", "NO_PROXY", "CODEX_CA_CERTIFICATE", "SSL_CERT_FILE")
 }
 
 // credentials is where the CLI keeps its login, "" if there is none.
-func credentials() string {
-	home := os.Getenv("CODEX_HOME")
+func (p *Provider) credentials() string {
+	home := p.opts.Env["CODEX_HOME"]
 	if home == "" {
 		return headless.UserFile(".codex/auth.json")
 	}
@@ -100,7 +100,7 @@ func credentials() string {
 // Probe implements agentcli.Prober.
 func (p *Provider) Probe(ctx context.Context) agentcli.Status {
 	return program.Probe(ctx, p.opts.Command, func() (agentcli.Login, string) {
-		if headless.HasAny(p.opts.Env, "CODEX_API_KEY", "OPENAI_API_KEY") || credentials() != "" {
+		if headless.HasAny(p.opts.Env, "CODEX_API_KEY", "OPENAI_API_KEY") || p.credentials() != "" {
 			return agentcli.LoggedIn, ""
 		}
 		return agentcli.LoggedOut, ""

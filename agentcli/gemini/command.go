@@ -24,18 +24,23 @@ func (p *Provider) Command(req agentcli.Request) (agentcli.Command, error) {
 	}
 	// In a directory that is not trusted it ends with exit code 55 and prints nothing.
 	cmd.Env["GEMINI_CLI_TRUST_WORKSPACE"] = "true"
-	p.login(&cmd, req)
+	p.login(&cmd)
 	cmd.Argv = append(cmd.Argv, "--output-format", "stream-json", "--approval-mode", approval(req.Mode))
 	if req.Model != "" {
 		cmd.Argv = append(cmd.Argv, "--model", req.Model)
 	}
-	if err := p.settings(&cmd, req); err != nil {
-		return cmd, err
+	// Where the home is the user's own and no file is needed, none is asked for: the CLI then obeys its user's settings.
+	rules := policy(req)
+	private := !req.Bare || len(req.MCP) > 0 || rules != ""
+	if private {
+		if err := p.settings(&cmd, req); err != nil {
+			return cmd, err
+		}
 	}
-	if rules := policy(req); rules != "" {
+	if rules != "" {
 		cmd.Argv = append(cmd.Argv, "--policy", headless.Generated(&cmd, req, "gemini-policy", "toml", []byte(rules)))
 	}
-	instruct(&cmd, req)
+	instruct(&cmd, req, private)
 	if req.Session != "" {
 		cmd.Argv = append(cmd.Argv, "--resume", req.Session)
 	}
@@ -45,12 +50,12 @@ func (p *Provider) Command(req agentcli.Request) (agentcli.Command, error) {
 }
 
 // login gives the CLI what its user logged in with, unless a key is given.
-func (p *Provider) login(cmd *agentcli.Command, req agentcli.Request) {
+func (p *Provider) login(cmd *agentcli.Command) {
 	if file := p.opts.Env["GOOGLE_APPLICATION_CREDENTIALS"]; file != "" && strings.HasPrefix(file, "/") {
 		cmd.Exposes = append(cmd.Exposes, agentcli.Expose{Host: file, Optional: true})
 	}
 	file := headless.UserFile(credentials)
-	if file == "" || req.Bare || headless.HasAny(p.opts.Env, keys...) {
+	if file == "" || headless.HasAny(p.opts.Env, keys...) {
 		return
 	}
 	cmd.Exposes = append(cmd.Exposes, agentcli.Expose{Host: file, At: "~/" + credentials, Optional: true})
@@ -60,19 +65,17 @@ func (p *Provider) login(cmd *agentcli.Command, req agentcli.Request) {
 }
 
 // method is the kind of account the agent has. It has to be said where an endpoint is given: the CLI then finds none in its
-// variables. In the user's own home it is otherwise theirs to choose.
-func (p *Provider) method(req agentcli.Request) string {
+// variables.
+func (p *Provider) method() string {
 	env := p.opts.Env
 	switch {
-	case req.Bare && env["GOOGLE_GEMINI_BASE_URL"] == "":
-		return ""
 	case env["GOOGLE_GENAI_USE_VERTEXAI"] == "true":
 		return "vertex-ai"
 	case env["GEMINI_API_KEY"] != "":
 		return "gemini-api-key"
 	case env["GOOGLE_API_KEY"] != "":
 		return "vertex-ai"
-	case !req.Bare && headless.UserFile(credentials) != "":
+	case headless.UserFile(credentials) != "":
 		return "oauth-personal"
 	}
 	return ""
@@ -103,12 +106,11 @@ type server struct {
 // settings gives the agent its MCP servers. They go into the file that stands for the machine's settings, which the CLI
 // merges with its user's and the workspace's: no file of theirs is touched, and their other servers stay.
 func (p *Provider) settings(cmd *agentcli.Command, req agentcli.Request) error {
-	all := map[string]any{}
-	if !req.Bare {
-		all["general"] = map[string]bool{"enableAutoUpdate": false, "enableAutoUpdateNotification": false}
-		all["privacy"] = map[string]bool{"usageStatisticsEnabled": false}
+	all := map[string]any{
+		"general": map[string]bool{"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
+		"privacy": map[string]bool{"usageStatisticsEnabled": false},
 	}
-	if method := p.method(req); method != "" {
+	if method := p.method(); method != "" {
 		all["security"] = map[string]any{"auth": map[string]string{"selectedType": method}}
 	}
 	if len(req.MCP) > 0 {
@@ -117,9 +119,6 @@ func (p *Provider) settings(cmd *agentcli.Command, req agentcli.Request) error {
 			list[s.Name] = server{Command: s.Command, Args: s.Args, Env: s.Env, URL: s.URL, Headers: s.Headers, Trust: true}
 		}
 		all["mcpServers"] = list
-	}
-	if len(all) == 0 {
-		return nil
 	}
 	data, err := json.Marshal(all)
 	if err != nil {
@@ -180,8 +179,8 @@ func quote(s string) string { return strconv.Quote(s) }
 // instruct gives the agent its standing instructions: by the memory of its private home, which takes them from a file of
 // ours, since the agent writes into it what it wants to remember. In the user's own home they stand before the prompt: no
 // flag takes them.
-func instruct(cmd *agentcli.Command, req agentcli.Request) {
-	if req.Bare {
+func instruct(cmd *agentcli.Command, req agentcli.Request, private bool) {
+	if !private {
 		if req.Instructions != "" {
 			cmd.Stdin = []byte(req.Instructions + "\n\n" + req.Prompt)
 		}

@@ -74,7 +74,7 @@ func TestPolicy(t *testing.T) {
 		`commandRegex = "git push.*"`, `commandRegex = "say \\\\\"x\\\\\"\""`, `commandRegex = "cat <\""`, `/w/secret(/|\")"`)
 }
 
-// TestBare: in the user's own home nothing of theirs is written over or chosen for them.
+// TestBare: no file is asked for where none is needed. Servers need one: the host then gives the agent another home.
 func TestBare(t *testing.T) {
 	headlesstest.Home(t, map[string]string{".gemini/oauth_creds.json": "{}"})
 	headlesstest.Install(t, "gemini", "echo")
@@ -89,9 +89,10 @@ func TestBare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(cmd.Files) != 1 || !strings.HasPrefix(cmd.Files[0].Path, ".config/substrat/gemini-settings-") || string(cmd.Files[0].Data) != `{"mcpServers":{"notes":{"command":"n","trust":true}}}` {
-		t.Errorf("files %+v", cmd.Files)
+	if len(cmd.Files) == 0 || !strings.HasPrefix(cmd.Files[0].Path, ".config/substrat/gemini-settings-") {
+		t.Fatalf("files %+v", cmd.Files)
 	}
+	headlesstest.Contains(t, string(cmd.Files[0].Data), `"mcpServers":{"notes":{"command":"n","trust":true}}`, `"selectedType":"oauth-personal"`)
 }
 
 func TestProbe(t *testing.T) {
