@@ -4,5 +4,5 @@
 // failures mean. The wire format is as recorded from builds 2026.02 to 2026.10; nothing in it is versioned, so the
 // decoder takes every build it has seen and keeps what it does not know as notices.
 //
-// It never starts a process except to probe for the program, and never reads a conversation's store.
+// It never starts a process except to probe for the program, and never writes, or locks, a conversation that the CLI keeps.
 package cursor
