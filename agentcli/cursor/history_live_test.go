@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"substrat.dev/substrat/agentcli"
 )
@@ -28,6 +29,8 @@ func TestHistoryWriterProcess(t *testing.T) {
 	stop := make(chan struct{})
 	go func() { _, _ = io.Copy(io.Discard, os.Stdin); close(stop) }()
 	commits := 0
+	pace := time.NewTicker(time.Millisecond / 2) // far faster than a CLI, and not so fast that the log never lasts for a copy
+	defer pace.Stop()
 	for generation := 0; ; generation++ {
 		db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(0)&_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)&_pragma=wal_autocheckpoint(40)")
 		if err != nil {
@@ -50,7 +53,7 @@ func TestHistoryWriterProcess(t *testing.T) {
 				}
 				fmt.Println("commits", commits)
 				return
-			default:
+			case <-pace.C:
 			}
 			if i%25 == 24 {
 				var busy, log, done int

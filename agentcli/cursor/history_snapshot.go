@@ -29,8 +29,8 @@ const (
 	walHeader = 32
 	// racy is how old the last change must be for a file's time to prove that there was none since: file systems tick.
 	racy          = 20 * time.Millisecond
-	snapshotTries = 60
-	snapshotPause = 10 * time.Millisecond
+	snapshotTries = 200
+	snapshotPause = 20 * time.Millisecond // at the most
 	storeMost     = 4 << 30
 )
 
@@ -44,7 +44,7 @@ func snapshot(ctx context.Context, store string) (dir, path string, err error) {
 		return "", "", substrat.Errorf(substrat.CodeStorage, "cannot copy %s to read it: %v", store, err).WithHint("make room in %s", os.TempDir())
 	}
 	path = filepath.Join(dir, "store.db")
-	for range snapshotTries {
+	for try := range snapshotTries {
 		err = copyStore(store, path)
 		if !errors.Is(err, errMoved) {
 			break
@@ -52,7 +52,7 @@ func snapshot(ctx context.Context, store string) (dir, path string, err error) {
 		select {
 		case <-ctx.Done():
 			return dir, "", ctx.Err()
-		case <-time.After(snapshotPause):
+		case <-time.After(min(time.Duration(try+1)*time.Millisecond, snapshotPause)):
 		}
 	}
 	if errors.Is(err, errMoved) {
