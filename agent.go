@@ -123,6 +123,10 @@ type NewAgent struct {
 	Command []string `json:"command,omitempty"`
 	Gated   bool     `json:"gated,omitempty"`
 	Budgets []Budget `json:"budgets,omitempty"`
+	// Session is a conversation that the provider's CLI keeps: the agent goes on with a copy of it. SessionPath is the file
+	// that holds it; without one it is looked for in the home of the daemon's user.
+	Session     string `json:"session,omitempty"`
+	SessionPath string `json:"session_path,omitempty"`
 }
 
 // TurnLimits bounds one turn of an agent. Zero means the default.

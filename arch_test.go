@@ -23,7 +23,7 @@ var allowed = map[string]struct {
 }{
 	"":                               {nil, "the words are a leaf"},
 	"agentcli":                       {[]string{""}, "a library for others: it knows the words and nothing of the daemon"},
-	"agentcli/scripted":              {[]string{"", "agentcli"}, "a provider speaks agentcli's vocabulary only"},
+	"agentcli/scripted":              {[]string{"", "agentcli", "agentcli/internal/stored"}, "a provider speaks agentcli's vocabulary only"},
 	"agentcli/acp":                   {[]string{"", "agentcli"}, "a provider speaks agentcli's vocabulary only"},
 	"agentcli/cursor":                {[]string{"", "agentcli"}, "a provider speaks agentcli's vocabulary only"},
 	"agentcli/internal/headless":     {[]string{"", "agentcli"}, "what the headless providers share; it speaks the vocabulary and knows no CLI"},
@@ -57,7 +57,7 @@ var allowed = map[string]struct {
 		"internal/workspace", "internal/schedule", "internal/memory", "internal/search", "internal/record"},
 		"the one place that joins provider, sandbox and turn"},
 	"internal/api":                       {[]string{"", "agentcli", "internal/engine"}, "routes translate; the engine answers"},
-	"internal/providers":                 {[]string{"", "agentcli", "agentcli/acp", "agentcli/cursor", "agentcli/scripted"}, "the list of providers, for the daemon and the command line alike"},
+	"internal/providers":                 {[]string{"", "agentcli", "agentcli/acp", "agentcli/cursor", "agentcli/scripted", "agentcli/claude", "agentcli/codex", "agentcli/gemini"}, "the list of providers, for the daemon and the command line alike"},
 	"internal/daemon":                    {[]string{"", "agentcli", "internal/providers", "internal/api", "internal/config", "internal/engine", "internal/journal/sqlite", "internal/sandbox", "internal/sock", "internal/team", "internal/tool"}, "composition"},
 	"internal/demo":                      {[]string{"", "client"}, "a user of the daemon like any other"},
 	"internal/cli":                       {[]string{"", "agentcli", "client", "internal/daemon", "internal/demo", "internal/providers", "internal/relay", "internal/render", "internal/sock", "internal/teamfile", "internal/tool", "internal/top"}, "the command line uses the client; only daemon, mcp, doctor and demo reach further"},

@@ -110,7 +110,7 @@ func peekStored(s *agentcli.StoredSession) {
 		}
 	}
 	if err := stored.Peek(s.Path, look, look); err != nil {
-		s.Problem = err.Error()
+		s.Problem = stored.Reason(s.Path, err)
 	} else if !known {
 		s.Problem = "nothing in it has the known form"
 	}

@@ -103,7 +103,7 @@ func peekStored(s *agentcli.StoredSession) {
 		}
 	}
 	if err := stored.Peek(s.Path, look, func([]byte) {}); err != nil {
-		s.Problem = err.Error()
+		s.Problem = stored.Reason(s.Path, err)
 	} else if !known {
 		s.Problem = "nothing in it has the known form"
 	}

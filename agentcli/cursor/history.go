@@ -18,6 +18,7 @@ import (
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/agentcli"
+	"substrat.dev/substrat/agentcli/internal/stored"
 )
 
 // Chats are kept below the directory of the CLI's configuration, in chats/MD5/ID, where MD5 is of the workspace's path:
@@ -57,6 +58,7 @@ func (p *Provider) Sessions(ctx context.Context, o agentcli.HistoryOptions) ([]a
 	if err != nil {
 		return nil, err
 	}
+	o.Candidates = append(o.Candidates[:len(o.Candidates):len(o.Candidates)], p.trusted(o)...)
 	var out []agentcli.StoredSession
 	for _, dir := range dirs {
 		if err := ctx.Err(); err != nil {
@@ -83,24 +85,16 @@ func (p *Provider) peek(ctx context.Context, s *agentcli.StoredSession) {
 	}
 	store, err := openStore(ctx, s.Path)
 	if err != nil {
-		s.Problem = message(err)
+		s.Problem = stored.Reason(s.Path, err)
 		return
 	}
 	defer store.close()
 	store.describe(s)
 	ids, err := store.messageIDs(ctx)
 	if err != nil {
-		s.Problem = message(err)
+		s.Problem = stored.Reason(s.Path, err)
 	}
 	s.Messages = len(ids)
-}
-
-func message(err error) string {
-	var e *substrat.Error
-	if errors.As(err, &e) {
-		return e.Message
-	}
-	return err.Error()
 }
 
 // describe fills in what the meta record says.
@@ -122,6 +116,7 @@ const newAgent = "New Agent"
 
 // Load implements agentcli.Historian.
 func (p *Provider) Load(ctx context.Context, o agentcli.HistoryOptions, id string, yield func(agentcli.Message) error) (agentcli.StoredSession, error) {
+	o.Candidates = append(o.Candidates[:len(o.Candidates):len(o.Candidates)], p.trusted(o)...)
 	s, err := p.find(o, id)
 	if err != nil {
 		return s, err
@@ -142,7 +137,7 @@ func (p *Provider) Load(ctx context.Context, o agentcli.HistoryOptions, id strin
 	named := s.Title != "" && s.Title != newAgent
 	join := &agentcli.Joiner{Yield: func(m agentcli.Message) error {
 		if !named && m.Role == agentcli.RoleUser && !m.Context {
-			s.Title, named = titleOf(m.Text()), true
+			s.Title, named = stored.Title(m.Text()), true
 		}
 		return yield(m)
 	}}
@@ -203,15 +198,6 @@ func give(join *agentcli.Joiner, m agentcli.Message, results []storedPart) error
 		return nil
 	}
 	return join.Add(m)
-}
-
-// titleOf makes a title of what a person wrote first.
-func titleOf(text string) string {
-	r := []rune(strings.Join(strings.Fields(text), " "))
-	if len(r) > 80 {
-		return string(r[:79]) + "…"
-	}
-	return string(r)
 }
 
 // find gives a session by its id, the beginning of it, or the path of its store.
@@ -324,6 +310,22 @@ func (p *Provider) describeChat(dir string, o agentcli.HistoryOptions) agentcli.
 	return s
 }
 
+// trusted are the workspaces that the CLI was told to trust: the files that say so name them.
+func (p *Provider) trusted(o agentcli.HistoryOptions) (dirs []string) {
+	root, err := p.places(o)
+	if err != nil {
+		return nil
+	}
+	files, _ := filepath.Glob(filepath.Join(root, "projects", "*", ".workspace-trusted"))
+	for _, f := range files[:min(len(files), 1000)] {
+		var t struct{ WorkspacePath string }
+		if readJSON(f, &t) && filepath.IsAbs(t.WorkspacePath) {
+			dirs = append(dirs, t.WorkspacePath)
+		}
+	}
+	return dirs
+}
+
 // unhash finds the directory that a name among the chats stands for.
 func unhash(name string, candidates []string) string {
 	for _, c := range candidates {
@@ -374,7 +376,7 @@ func firstPrompt(path string) string {
 			text = first(o.Text, o.Prompt, o.Content)
 		}
 		if text != "" {
-			return titleOf(text)
+			return stored.Title(text)
 		}
 	}
 	return ""

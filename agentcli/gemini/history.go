@@ -82,7 +82,7 @@ func (h History) Sessions(ctx context.Context, o agentcli.HistoryOptions) ([]age
 		}
 		s, _, err := readChat(ctx, f, o)
 		if err != nil {
-			s.Problem = err.Error()
+			s.Problem = stored.Reason(f, err)
 		}
 		out = append(out, s)
 	}

@@ -31,6 +31,9 @@ func (e *Engine) CreateAgent(ctx context.Context, n substrat.NewAgent) (substrat
 	if err := e.houseNew(ctx, n, r.team, &c); err != nil {
 		return substrat.Agent{}, err
 	}
+	if err := e.adopt(ctx, n, &c); err != nil {
+		return substrat.Agent{}, err
+	}
 	r.cmd = c
 	if _, err := e.submit(ctx, r); err != nil {
 		return substrat.Agent{}, err

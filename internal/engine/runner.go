@@ -213,6 +213,9 @@ func (r *runner) process(ctx context.Context, a *attempt) (*turn.Turn, error) {
 	if err := r.addServers(ctx, a); err != nil {
 		return nil, err
 	}
+	if err := r.bring(ctx, a); err != nil {
+		return nil, err
+	}
 	if err := r.session(ctx, a); err != nil {
 		return nil, err
 	}

@@ -57,7 +57,10 @@ func New(w io.Writer, o Options) *Transcript {
 func (t *Transcript) Started(x substrat.Turn, prompt []substrat.Message) {
 	t.open = nil
 	t.thought.Reset()
-	head := fmt.Sprintf("── turn %d  %s", x.Number, x.StartedAt.Local().Format(time.DateTime))
+	head := fmt.Sprintf("── turn %d", x.Number)
+	if !x.StartedAt.IsZero() {
+		head += "  " + x.StartedAt.Local().Format(time.DateTime)
+	}
 	if rest := t.width() - columns(head) - 1; rest > 0 {
 		head += " " + strings.Repeat("─", rest)
 	}

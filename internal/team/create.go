@@ -37,6 +37,8 @@ type Create struct {
 	Command []string
 	Gated   bool
 	Budgets []substrat.Budget
+	// Session is a conversation that a person lets it go on with, SessionPath the file it is to be copied from.
+	Session, SessionPath string
 }
 
 // Created answers Create.
@@ -54,6 +56,7 @@ func (c Create) decide(d *decision) (any, error) {
 	a := Agent{
 		ID: c.ID, Name: c.Name, Provider: c.Provider, Role: c.Role, Model: c.Model, Instructions: c.Instructions,
 		Dir: c.Dir, Sandbox: c.Sandbox, Network: c.Network, Limits: c.Limits, Metadata: c.Metadata, Command: c.Command, Gated: c.Gated,
+		Session: c.Session, SessionPath: c.SessionPath,
 	}
 	var err error
 	if a.Budgets, err = newBudgets(c.Budgets); err != nil {
@@ -159,7 +162,7 @@ func (d *decision) checkCreate(c Create) error {
 			return substrat.Errorf(substrat.CodeInvalid, "cannot create %q: its metadata is not UTF-8", c.Name)
 		}
 	}
-	for _, text := range []string{c.Instructions, c.Provider, c.Model, c.Dir, c.Subdir} {
+	for _, text := range []string{c.Instructions, c.Provider, c.Model, c.Dir, c.Subdir, c.Session, c.SessionPath} {
 		if !utf8.ValidString(text) {
 			return substrat.Errorf(substrat.CodeInvalid, "cannot create %q: %.80q is not UTF-8", c.Name, text)
 		}
@@ -225,6 +228,9 @@ func (d *decision) checkSpawn(p *Agent, c Create) error {
 	if c.Network == substrat.NetworkHost && p.Network == substrat.NetworkNone {
 		return substrat.Errorf(substrat.CodeForbidden, "cannot create %q: provider %s needs the network, which you do not have", c.Name, c.Provider).
 			WithHint("ask the user to create it")
+	}
+	if c.Session != "" || c.SessionPath != "" {
+		return substrat.Errorf(substrat.CodeForbidden, "cannot create %q with a session: only the user gives one", c.Name)
 	}
 	if c.Dir != "" {
 		return substrat.Errorf(substrat.CodeForbidden, "cannot create %q in %.80q: only the user names directories", c.Name, c.Dir).

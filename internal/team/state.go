@@ -53,6 +53,8 @@ type Agent struct {
 	// has completed since.
 	Session     string `json:"session,omitempty"`
 	SessionLost bool   `json:"session_lost,omitempty"`
+	// SessionPath is the file that the first conversation is copied from, for an agent that was given one.
+	SessionPath string `json:"session_path,omitempty"`
 	// Queue holds ids of queued messages in order; Awaits those of requests it sent that are unanswered.
 	Queue  []string `json:"queue,omitempty"`
 	Awaits []string `json:"awaits,omitempty"`

@@ -207,3 +207,18 @@ func Title(text string) string {
 	}
 	return string(r)
 }
+
+// Reason is what is wrong with a file, for where the file is named already.
+func Reason(path string, err error) string {
+	text := err.Error()
+	var e *substrat.Error
+	if errors.As(err, &e) {
+		text = e.Message
+	}
+	if _, rest, ok := strings.Cut(text, path); ok {
+		if _, why, ok := strings.Cut(rest, ": "); ok {
+			return why
+		}
+	}
+	return text
+}
