@@ -44,7 +44,7 @@ func decodeRoot(root []byte) (ids [][sha256.Size]byte, err error) {
 
 // protoValue cuts off one value; data is set for one with a length.
 func protoValue(in []byte, wire uint64) (data, rest []byte, err error) {
-	skip := 0
+	var skip int
 	switch wire {
 	case 0:
 		_, n := binary.Uvarint(in)

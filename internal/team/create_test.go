@@ -132,6 +132,7 @@ func TestSpawnStaysInTheWorkspace(t *testing.T) {
 		st.refused(coder, Create{ID: "x", Name: "x", Subdir: out}, substrat.CodeInvalid, "not below the workspace")
 	}
 	st.refused(coder, Create{ID: "x", Name: "x", Dir: "/etc"}, substrat.CodeForbidden, "only the user names directories")
+	st.refused(coder, Create{ID: "x", Name: "x", Session: "s", SessionPath: "/etc/passwd"}, substrat.CodeForbidden, "only the user gives one")
 	for sub, want := range map[string]string{"sub": "/w/sub", "a/../b": "/w/b", ".": "/w", "": "/w"} {
 		st.must(coder, Create{ID: "x", Name: "x", Subdir: sub})
 		if got := st.s.Agents["x"].Dir; got != want {
@@ -186,4 +187,17 @@ func TestNobodyIsCreatedUnderWhoCompletes(t *testing.T) {
 	st.must(coder, Complete{Result: "done"})
 	st.refused(coder, Create{ID: "x", Name: "x"}, substrat.CodeConflict, "coder is completing")
 	st.refused(user, Create{ID: "x", Name: "x", Parent: "coder"}, substrat.CodeConflict, "coder is completing")
+}
+
+// A conversation that an agent is created with is its session from the start, and stays known after a restart.
+func TestCreateWithSession(t *testing.T) {
+	st := tell(t)
+	st.must(user, Create{ID: "heir", Name: "heir", Parent: "lead", Session: "s-1", SessionPath: "/home/x/store.db"})
+	st.restart(true)
+	if a := st.s.Agents["heir"]; a.Session != "s-1" || a.SessionPath != "/home/x/store.db" {
+		t.Errorf("%+v", a)
+	}
+	if v := st.s.View("heir"); v.Session != "s-1" {
+		t.Errorf("%+v", v)
+	}
 }
