@@ -23,9 +23,9 @@ var allowed = map[string]struct {
 }{
 	"":                               {nil, "the words are a leaf"},
 	"agentcli":                       {[]string{""}, "a library for others: it knows the words and nothing of the daemon"},
-	"agentcli/scripted":              {[]string{"", "agentcli", "agentcli/internal/stored"}, "a provider speaks agentcli's vocabulary only"},
+	"agentcli/scripted":              {[]string{"", "agentcli"}, "a provider speaks agentcli's vocabulary only"},
 	"agentcli/acp":                   {[]string{"", "agentcli"}, "a provider speaks agentcli's vocabulary only"},
-	"agentcli/cursor":                {[]string{"", "agentcli"}, "a provider speaks agentcli's vocabulary only"},
+	"agentcli/cursor":                {[]string{"", "agentcli", "agentcli/internal/stored"}, "a provider speaks agentcli's vocabulary only"},
 	"agentcli/internal/headless":     {[]string{"", "agentcli"}, "what the headless providers share; it speaks the vocabulary and knows no CLI"},
 	"agentcli/internal/headlesstest": {[]string{"", "agentcli"}, "tests of decoders; it knows the vocabulary only"},
 	"agentcli/claude":                {[]string{"", "agentcli", "agentcli/internal/headless", "agentcli/internal/stored"}, "a provider speaks agentcli's vocabulary only"},

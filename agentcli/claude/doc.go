@@ -3,5 +3,5 @@
 // It owns the shape of that program: which flags a turn needs, the frames it prints and what its failures mean. The
 // frames are as recorded from version 2.1, with what earlier versions print.
 //
-// It never starts a process except to ask for its version, and never reads a conversation's file.
+// It never starts a process except to ask for its version. Reading its conversations is in the files history*.go.
 package claude

@@ -3,5 +3,5 @@
 // It owns the shape of that program: which flags and settings a turn needs, the frames it prints and what its failures
 // mean. The frames are as recorded from version 0.169, with what earlier versions of this format print.
 //
-// It never starts a process except to ask for its version, and never reads a conversation's file.
+// It never starts a process except to ask for its version. Reading its conversations is in the files history*.go.
 package codex

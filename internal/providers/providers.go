@@ -9,7 +9,10 @@ import (
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/agentcli"
 	"substrat.dev/substrat/agentcli/acp"
+	"substrat.dev/substrat/agentcli/claude"
+	"substrat.dev/substrat/agentcli/codex"
 	"substrat.dev/substrat/agentcli/cursor"
+	"substrat.dev/substrat/agentcli/gemini"
 	"substrat.dev/substrat/agentcli/scripted"
 )
 
@@ -20,6 +23,9 @@ func All(getenv func(string) string, simulator string) []agentcli.Provider {
 		cursor.New(cursor.Options{Name: "sim", Command: []string{simulator}}),
 		scripted.New(),
 		cursor.New(cursor.Options{Name: "cursor", Network: true, Env: cursor.HostEnv(getenv)}),
+		claude.New(claude.Options{Env: claude.HostEnv(getenv)}),
+		codex.New(codex.Options{Env: codex.HostEnv(getenv)}),
+		gemini.New(gemini.Options{Env: gemini.HostEnv(getenv)}),
 	}
 	for _, p := range acp.Presets(getenv) {
 		all = append(all, p)
