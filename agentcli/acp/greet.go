@@ -233,7 +233,7 @@ func (g *greeter) mode(m *modes) (string, bool) {
 	case agentcli.ModeAsk:
 		want = []string{"ask", "read-only", "chat", "plan"}
 	case agentcli.ModeForce:
-		want = append(slices.Clone(g.p.opts.ForceModes), "agent", "code", "auto")
+		want = append(slices.Clone(g.p.opts.ForceModes), "agent", "code")
 	default:
 		want = []string{}
 	}

@@ -143,7 +143,7 @@ var wordsOf = []struct {
 	{substrat.ClassRateLimit, []string{"rate limit", "rate_limit", "too many requests", "overloaded", "resource_exhausted", "resource exhausted"}},
 	{substrat.ClassAuth, []string{"auth", "log in", "login", "api key", "api_key", "unauthorized", "permission_denied"}},
 	{substrat.ClassModel, []string{"unknown model", "model not found", "invalid model", "not_found_error", "model is not"}},
-	{substrat.ClassNetwork, []string{"econn", "enotfound", "etimedout", "network", "fetch failed", "socket hang up", "dns"}},
+	{substrat.ClassNetwork, []string{"econn", "enotfound", "etimedout", "network", "stream disconnected", "error sending request", "fetch failed", "socket hang up", "dns"}},
 }
 
 func classOf(code int, words string) substrat.FailureClass {

@@ -20,7 +20,9 @@ type preset struct {
 	// commands are the ways to start it, the first whose program is installed counts.
 	commands [][]string
 	auth     string
-	force    []string
+	// keyed are the logins that a key in the environment allows, as pairs of the variable and the method.
+	keyed [][2]string
+	force []string
 	// env are the variables of the user's that are its keys and endpoints.
 	env []string
 	// homes are files and directories of the user's home that hold its login.
@@ -42,12 +44,13 @@ var presets = []preset{
 		remedy: "npm install -g @agentclientprotocol/claude-agent-acp, then log in with `claude` or set ANTHROPIC_API_KEY",
 	},
 	{
-		name: "codex-acp", title: "Codex, by ACP", commands: [][]string{{"codex-acp"}}, force: []string{"auto", "full-access"},
+		name: "codex-acp", title: "Codex, by ACP", commands: [][]string{{"codex-acp"}},
+		keyed: [][2]string{{"CODEX_API_KEY", "codex-api-key"}, {"OPENAI_API_KEY", "openai-api-key"}}, force: []string{"auto", "full-access"},
 		env: []string{"OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL"}, homes: []string{".codex/auth.json", ".codex/config.toml"},
 		remedy: "npm install -g @zed-industries/codex-acp, then log in with `codex login` or set OPENAI_API_KEY",
 	},
 	{
-		name: "gemini-acp", title: "Gemini CLI, by ACP", commands: [][]string{{"gemini", "--acp"}},
+		name: "gemini-acp", title: "Gemini CLI, by ACP", commands: [][]string{{"gemini", "--acp"}}, keyed: [][2]string{{"GEMINI_API_KEY", "gemini-api-key"}},
 		env:    []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GEMINI_MODEL"},
 		homes:  []string{".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/settings.json"},
 		remedy: "npm install -g @google/gemini-cli, then log in with `gemini` or set GEMINI_API_KEY",
@@ -81,6 +84,11 @@ func Presets(getenv func(string) string) []*Provider {
 		for _, name := range p.env {
 			if v := getenv(name); v != "" {
 				o.Env[name] = v
+			}
+		}
+		for _, k := range p.keyed {
+			if o.AuthMethod == "" && o.Env[k[0]] != "" {
+				o.AuthMethod = k[1]
 			}
 		}
 		for _, path := range p.homes {

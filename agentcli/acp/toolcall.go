@@ -2,6 +2,7 @@ package acp
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -118,7 +119,7 @@ func takeContent(c *agentcli.ToolCall, data json.RawMessage) {
 	for _, x := range list {
 		switch x.Type {
 		case "content":
-			if text := x.Content.words(); text != "" {
+			if text := unfenced(x.Content.words()); text != "" {
 				texts = append(texts, text)
 			}
 		case "diff":
@@ -141,6 +142,16 @@ func takeContent(c *agentcli.ToolCall, data json.RawMessage) {
 	if len(diffs) > 0 {
 		c.Diff = strings.Join(diffs, "")
 	}
+}
+
+// fence is what some agents put around the output of a command.
+var fence = regexp.MustCompile("(?s)^```[a-z]*\n(.*?)\n?```$")
+
+func unfenced(text string) string {
+	if m := fence.FindStringSubmatch(text); m != nil {
+		return m[1]
+	}
+	return text
 }
 
 // diffMost bounds the texts that are compared: comparing takes time that grows faster than they do.
