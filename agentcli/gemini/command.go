@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -24,23 +25,22 @@ func (p *Provider) Command(req agentcli.Request) (agentcli.Command, error) {
 	}
 	// In a directory that is not trusted it ends with exit code 55 and prints nothing.
 	cmd.Env["GEMINI_CLI_TRUST_WORKSPACE"] = "true"
-	p.login(&cmd)
+	rules := policy(req)
+	home := p.home(&cmd, req, rules != "")
+	p.login(&cmd, home)
 	cmd.Argv = append(cmd.Argv, "--output-format", "stream-json", "--approval-mode", approval(req.Mode))
 	if req.Model != "" {
 		cmd.Argv = append(cmd.Argv, "--model", req.Model)
 	}
-	// Where the home is the user's own and no file is needed, none is asked for: the CLI then obeys its user's settings.
-	rules := policy(req)
-	private := !req.Bare || len(req.MCP) > 0 || rules != ""
-	if private {
-		if err := p.settings(&cmd, req); err != nil {
+	if home != "" {
+		if err := p.settings(&cmd, home, req.MCP); err != nil {
 			return cmd, err
 		}
 	}
 	if rules != "" {
 		cmd.Argv = append(cmd.Argv, "--policy", headless.Generated(&cmd, req, "gemini-policy", "toml", []byte(rules)))
 	}
-	instruct(&cmd, req, private)
+	instruct(&cmd, req, home)
 	if req.Session != "" {
 		cmd.Argv = append(cmd.Argv, "--resume", req.Session)
 	}
@@ -49,18 +49,34 @@ func (p *Provider) Command(req agentcli.Request) (agentcli.Command, error) {
 	return cmd, nil
 }
 
+// home is the directory of the CLI's own files below the home, for a turn that needs files of ours; empty if it needs none
+// and the home is the user's own: the CLI then obeys its user's settings. There, files of ours are kept apart from theirs.
+func (p *Provider) home(cmd *agentcli.Command, req agentcli.Request, rules bool) string {
+	if !req.Bare {
+		return ".gemini"
+	}
+	// An endpoint is only taken with settings that name the kind of account.
+	endpoint := p.opts.Env["GOOGLE_GEMINI_BASE_URL"] != "" && headless.UserFile(".gemini/settings.json") == ""
+	if len(req.MCP) == 0 && !rules && !endpoint {
+		return ""
+	}
+	const apart = ".config/substrat/gemini"
+	cmd.Env["GEMINI_CLI_HOME"] = path.Join(req.Home, apart)
+	return apart + "/.gemini"
+}
+
 // login gives the CLI what its user logged in with, unless a key is given.
-func (p *Provider) login(cmd *agentcli.Command) {
+func (p *Provider) login(cmd *agentcli.Command, home string) {
 	if file := p.opts.Env["GOOGLE_APPLICATION_CREDENTIALS"]; file != "" && strings.HasPrefix(file, "/") {
 		cmd.Exposes = append(cmd.Exposes, agentcli.Expose{Host: file, Optional: true})
 	}
 	file := headless.UserFile(credentials)
-	if file == "" || headless.HasAny(p.opts.Env, keys...) {
+	if file == "" || home == "" || headless.HasAny(p.opts.Env, keys...) {
 		return
 	}
-	cmd.Exposes = append(cmd.Exposes, agentcli.Expose{Host: file, At: "~/" + credentials, Optional: true})
+	cmd.Exposes = append(cmd.Exposes, agentcli.Expose{Host: file, At: "~/" + path.Join(home, path.Base(credentials)), Optional: true})
 	if file := headless.UserFile(accounts); file != "" {
-		cmd.Exposes = append(cmd.Exposes, agentcli.Expose{Host: file, At: "~/" + accounts, Optional: true})
+		cmd.Exposes = append(cmd.Exposes, agentcli.Expose{Host: file, At: "~/" + path.Join(home, path.Base(accounts)), Optional: true})
 	}
 }
 
@@ -103,9 +119,9 @@ type server struct {
 	Trust   bool              `json:"trust"`
 }
 
-// settings gives the agent its MCP servers. They go into the file that stands for the machine's settings, which the CLI
-// merges with its user's and the workspace's: no file of theirs is touched, and their other servers stay.
-func (p *Provider) settings(cmd *agentcli.Command, req agentcli.Request) error {
+// settings gives the agent its MCP servers and its account. The file for the machine's settings would do without a home
+// apart, but the CLI only takes one that is root's.
+func (p *Provider) settings(cmd *agentcli.Command, home string, servers []agentcli.MCPServer) error {
 	all := map[string]any{
 		"general": map[string]bool{"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
 		"privacy": map[string]bool{"usageStatisticsEnabled": false},
@@ -113,9 +129,9 @@ func (p *Provider) settings(cmd *agentcli.Command, req agentcli.Request) error {
 	if method := p.method(); method != "" {
 		all["security"] = map[string]any{"auth": map[string]string{"selectedType": method}}
 	}
-	if len(req.MCP) > 0 {
+	if len(servers) > 0 {
 		list := map[string]server{}
-		for _, s := range req.MCP {
+		for _, s := range servers {
 			list[s.Name] = server{Command: s.Command, Args: s.Args, Env: s.Env, URL: s.URL, Headers: s.Headers, Trust: true}
 		}
 		all["mcpServers"] = list
@@ -124,7 +140,7 @@ func (p *Provider) settings(cmd *agentcli.Command, req agentcli.Request) error {
 	if err != nil {
 		return err
 	}
-	cmd.Env["GEMINI_CLI_SYSTEM_SETTINGS_PATH"] = headless.Generated(cmd, req, "gemini-settings", "json", data)
+	cmd.Files = append(cmd.Files, agentcli.File{Root: agentcli.InHome, Path: home + "/settings.json", Data: data})
 	return nil
 }
 
@@ -179,8 +195,8 @@ func quote(s string) string { return strconv.Quote(s) }
 // instruct gives the agent its standing instructions: by the memory of its private home, which takes them from a file of
 // ours, since the agent writes into it what it wants to remember. In the user's own home they stand before the prompt: no
 // flag takes them.
-func instruct(cmd *agentcli.Command, req agentcli.Request, private bool) {
-	if !private {
+func instruct(cmd *agentcli.Command, req agentcli.Request, home string) {
+	if home == "" {
 		if req.Instructions != "" {
 			cmd.Stdin = []byte(req.Instructions + "\n\n" + req.Prompt)
 		}
@@ -188,6 +204,6 @@ func instruct(cmd *agentcli.Command, req agentcli.Request, private bool) {
 	}
 	// Both are there without instructions, too: those of an earlier turn must not stay.
 	cmd.Files = append(cmd.Files,
-		agentcli.File{Root: agentcli.InHome, Path: ".gemini/GEMINI.md", Data: []byte("@./substrat.md\n"), KeepExisting: true},
-		agentcli.File{Root: agentcli.InHome, Path: ".gemini/substrat.md", Data: []byte(req.Instructions + "\n")})
+		agentcli.File{Root: agentcli.InHome, Path: home + "/GEMINI.md", Data: []byte("@./substrat.md\n"), KeepExisting: true},
+		agentcli.File{Root: agentcli.InHome, Path: home + "/substrat.md", Data: []byte(req.Instructions + "\n")})
 }

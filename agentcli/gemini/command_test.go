@@ -11,7 +11,7 @@ import (
 	"substrat.dev/substrat/agentcli/internal/headlesstest"
 )
 
-const settingsFile = ".config/substrat/gemini-settings.json"
+const settingsFile = ".gemini/settings.json"
 
 func TestCommandOfATurn(t *testing.T) {
 	home := headlesstest.Home(t, map[string]string{".gemini/oauth_creds.json": "{}"})
@@ -24,7 +24,7 @@ func TestCommandOfATurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	headlesstest.Argv(t, cmd, "--output-format", "stream-json", "--approval-mode", "yolo", "--model", "pro", "--resume", "s1", "--debug")
-	if string(cmd.Stdin) != "do it" || cmd.Env["GEMINI_CLI_TRUST_WORKSPACE"] != "true" || cmd.Env["GEMINI_CLI_SYSTEM_SETTINGS_PATH"] != "/home/agent/"+settingsFile {
+	if string(cmd.Stdin) != "do it" || cmd.Env["GEMINI_CLI_TRUST_WORKSPACE"] != "true" || cmd.Env["GEMINI_CLI_HOME"] != "" {
 		t.Errorf("stdin %q, environment %v", cmd.Stdin, cmd.Env)
 	}
 	headlesstest.Contains(t, headlesstest.File(t, cmd, settingsFile), `"notes":{"command":"/bin/notes","trust":true}`,
@@ -74,25 +74,31 @@ func TestPolicy(t *testing.T) {
 		`commandRegex = "git push.*"`, `commandRegex = "say \\\\\"x\\\\\"\""`, `commandRegex = "cat <\""`, `/w/secret(/|\")"`)
 }
 
-// TestBare: no file is asked for where none is needed. Servers need one: the host then gives the agent another home.
+// TestBare: no file is asked for where none is needed. Servers need one: the CLI's files are then kept apart from its user's.
 func TestBare(t *testing.T) {
-	headlesstest.Home(t, map[string]string{".gemini/oauth_creds.json": "{}"})
+	home := headlesstest.Home(t, map[string]string{".gemini/oauth_creds.json": "{}"})
 	headlesstest.Install(t, "gemini", "echo")
 	cmd, err := New(Options{Env: map[string]string{"GEMINI_API_KEY": "k"}}).Command(agentcli.Request{Prompt: "do it", Bare: true, Instructions: "be brief"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(cmd.Files) > 0 || cmd.Env["GEMINI_CLI_SYSTEM_SETTINGS_PATH"] != "" || string(cmd.Stdin) != "be brief\n\ndo it" {
+	if len(cmd.Files) > 0 || cmd.Env["GEMINI_CLI_HOME"] != "" || string(cmd.Stdin) != "be brief\n\ndo it" {
 		t.Errorf("files %+v, environment %v, stdin %q", cmd.Files, cmd.Env, cmd.Stdin)
 	}
 	cmd, err = New(Options{}).Command(agentcli.Request{Home: "/home/me", Bare: true, MCP: []agentcli.MCPServer{{Name: "notes", Command: "n"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(cmd.Files) == 0 || !strings.HasPrefix(cmd.Files[0].Path, ".config/substrat/gemini-settings-") {
-		t.Fatalf("files %+v", cmd.Files)
+	apart := ".config/substrat/gemini"
+	headlesstest.Contains(t, headlesstest.File(t, cmd, apart+"/.gemini/settings.json"), `"mcpServers":{"notes":{"command":"n","trust":true}}`, `"selectedType":"oauth-personal"`)
+	if cmd.Env["GEMINI_CLI_HOME"] != "/home/me/"+apart || !headlesstest.Exposes(cmd, home+"/.gemini/oauth_creds.json", "~/"+apart+"/.gemini/oauth_creds.json") {
+		t.Errorf("environment %v, shows %+v", cmd.Env, cmd.Exposes)
 	}
-	headlesstest.Contains(t, string(cmd.Files[0].Data), `"mcpServers":{"notes":{"command":"n","trust":true}}`, `"selectedType":"oauth-personal"`)
+	for _, f := range cmd.Files {
+		if !strings.HasPrefix(f.Path, apart) {
+			t.Errorf("it writes %s", f.Path)
+		}
+	}
 }
 
 func TestProbe(t *testing.T) {

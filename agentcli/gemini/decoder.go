@@ -165,7 +165,8 @@ func (d *Decoder) mcp(native string) (server, tool string, ok bool) {
 	return server, tool, true
 }
 
-// toolResult emits the end of a call. Of a command the CLI tells no exit code: one that failed is a success here.
+// toolResult emits the end of a call. The CLI tells a command's exit code only where the command printed nothing: one that
+// printed something and failed is a success here.
 func (d *Decoder) toolResult(f headless.Object) error {
 	c, _ := d.Running(f.Str("tool_id"))
 	c.Output = headless.ContentText(f.Get("output"))
@@ -182,6 +183,11 @@ func (d *Decoder) toolResult(f headless.Object) error {
 		c.Error = why.Str("message")
 		if c.Error == "" || c.Error == c.Output {
 			c.Error, c.Output = c.Output, ""
+		}
+	}
+	if code, ok := strings.CutPrefix(c.Output, "Command exited with code: "); ok && c.Name == "Bash" {
+		if n, err := strconv.Atoi(code); err == nil && n != 0 {
+			c.Status, c.ExitCode, c.Output, c.Error = agentcli.ToolFailed, &n, "", "exit code "+code
 		}
 	}
 	if err := d.End(c); err != nil || c.Status != agentcli.ToolOK {
