@@ -121,7 +121,7 @@ func abilities(i agentcli.Info) []string {
 	for _, x := range []struct {
 		can  bool
 		name string
-	}{{i.Resume, "resume"}, {i.MCP, "mcp"}, {i.Live, "live"}, {i.NeedsProgram, "any-command"}} {
+	}{{i.Resume, "resume"}, {i.MCP, "mcp"}, {i.Live, "live"}, {i.Asks, "asks"}, {i.NeedsProgram, "any-command"}} {
 		if x.can {
 			out = append(out, x.name)
 		}
