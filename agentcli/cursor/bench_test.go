@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
+	"time"
 
 	"substrat.dev/substrat/agentcli"
 )
@@ -40,6 +42,41 @@ func typicalStream(b testing.TB) []byte {
 		stream = append(stream, bytes.ReplaceAll(bytes.ReplaceAll(round, []byte(`"call_id": "`), []byte(`"call_id":"`)), []byte(`"call_id":"`), id)...)
 	}
 	return stream
+}
+
+// TestAllocations: a small event costs one allocation, its text. What the turn's text grows by is spread over many.
+func TestAllocations(t *testing.T) {
+	stream := bytes.Split(bytes.TrimSpace(deltaStream(2000)), []byte("\n"))
+	emit := func(agentcli.Event) error { return nil }
+	d := NewAutoDecoder()
+	perRun := testing.AllocsPerRun(1, func() {
+		for _, line := range stream {
+			if err := d.Decode(line, 0, emit); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	if each := perRun / float64(len(stream)); each > 1.05 {
+		t.Errorf("%.2f allocations for a small event", each)
+	}
+}
+
+// TestHostileCost: streams that are made to be costly cost what their length does.
+func TestHostileCost(t *testing.T) {
+	for name, stream := range map[string]string{
+		"noise":   strings.Repeat("x\n", 300_000),
+		"nesting": strings.Repeat(strings.Repeat("[", 9000)+"\n", 200),
+		"objects": strings.Repeat("{} ", 300_000),
+		"retries": strings.Repeat(`{"type":"assistant","message":"abc","timestamp_ms":1} {"type":"retry","is_resume":true} {"type":"assistant","message":"xyz","timestamp_ms":1} {"type":"assistant","message":"xyz"}`+"\n", 20_000),
+		"members": `{"type":"tool_call","subtype":"completed","tool_call":{"xToolCall":{"result":{"success":{` + strings.Repeat(`"a":{},`, 300_000) + `"b":1}}}}}`,
+		"deep":    `{"type":"tool_call","subtype":"completed","tool_call":{"lsToolCall":{"result":{"success":{"directoryTreeRoot":` + strings.Repeat(`{"childrenDirs":[`, 4000) + strings.Repeat("]}", 4000) + `}}}}}`,
+	} {
+		began := time.Now()
+		decode(t, []byte(stream), true)
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("%s took %v", name, took)
+		}
+	}
 }
 
 func BenchmarkDecode(b *testing.B) {

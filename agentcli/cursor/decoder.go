@@ -51,7 +51,7 @@ func (d *Decoder) Result() agentcli.Result {
 }
 
 // Noise is the end of what was not JSON, at most 64 KiB: where a CLI that fails early says why.
-func (d *Decoder) Noise() []byte { return d.noise }
+func (d *Decoder) Noise() []byte { return d.noise[max(0, len(d.noise)-noiseMost):] }
 
 // Skipped notes a line that was too long to read.
 func (d *Decoder) Skipped(bytes, offset int64, emit func(agentcli.Event) error) error {
@@ -82,7 +82,7 @@ func (d *Decoder) Decode(line []byte, offset int64, emit func(agentcli.Event) er
 // notJSON keeps a line, or the rest of one, that is no JSON object.
 func (d *Decoder) notJSON(line []byte) error {
 	d.noise = append(append(d.noise, line[:min(len(line), noiseMost)]...), '\n')
-	if len(d.noise) > noiseMost {
+	if len(d.noise) > 2*noiseMost {
 		d.noise = append(d.noise[:0], d.noise[len(d.noise)-noiseMost:]...)
 	}
 	text := strings.ToValidUTF8(string(line[:min(len(line), noticeMost)]), "\uFFFD")

@@ -223,7 +223,7 @@ func hexes(b []byte) rune {
 // odd number of backslashes stands before it, so that only quotes need to be looked for.
 func skipString(b []byte, i int) int {
 	for from := i; ; {
-		n := bytes.IndexByte(b[i:], '"')
+		n := quoteIn(b[i:])
 		if n < 0 {
 			return len(b)
 		}
@@ -237,6 +237,21 @@ func skipString(b []byte, i int) int {
 			return i
 		}
 	}
+}
+
+// quoteIn gives the index of the first quote, -1 for none. Names and most values are so short that a call is longer.
+func quoteIn(b []byte) int {
+	i := 0
+	for ; i < 32 && i+8 <= len(b); i += 8 {
+		w := binary.LittleEndian.Uint64(b[i:]) ^ ones*'"'
+		if m := (w - ones) &^ w & highs; m != 0 {
+			return i + bits.TrailingZeros64(m)>>3
+		}
+	}
+	if n := bytes.IndexByte(b[i:], '"'); n >= 0 {
+		return i + n
+	}
+	return -1
 }
 
 // skipValue gives the index after the checked value at b[i].

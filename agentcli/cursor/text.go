@@ -30,6 +30,8 @@ type textState struct {
 	// cut is how much of acc came before the CLI lost its connection; it may then say the segment again from its start.
 	// Only the flush, or the result, tells whether it did.
 	cut int
+	// forgotten counts how often text was taken back: it costs what all the text costs.
+	forgotten int
 	// held is a piece equal to the one before it: a repetition, or the flush of a one-piece segment if an interaction
 	// query or a retry comes next.
 	held []byte
@@ -102,10 +104,16 @@ func (d *Decoder) flush(text string, f *frame) error {
 	return d.endSegment(f)
 }
 
+// forgetMost bounds how often text is taken back in one turn.
+const forgetMost = 32
+
 // forget takes back the first n bytes of the open segment, which the CLI said again after a retry. As events are only ever
 // added, the text is voided and told anew without them.
 func (d *Decoder) forget(n int, f *frame) error {
 	t := &d.text
+	if t.forgotten++; t.forgotten > forgetMost {
+		return nil
+	}
 	all := t.all.String()
 	start := len(all) - len(t.acc)
 	kept := all[:start] + all[start+n:]

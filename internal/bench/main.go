@@ -22,7 +22,7 @@ type unit struct {
 
 var units = []unit{
 	{"b1", (*bench).turnBare}, {"b2", (*bench).turnBoxed}, {"b4", (*bench).slots}, {"c", (*bench).toolCalls}, {"c4", (*bench).relayStart},
-	{"d", (*bench).durable}, {"e", (*bench).idle}, {"f", (*bench).restart}, {"g", (*bench).create},
+	{"d", (*bench).durable}, {"e", (*bench).idle}, {"f", (*bench).restart}, {"g", (*bench).create}, {"h", (*bench).decode},
 }
 
 // bench is one run.
