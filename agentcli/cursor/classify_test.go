@@ -163,6 +163,8 @@ func TestStreams(t *testing.T) {
 ` + end, true, `text:old retry text:new result:completed`},
 		{"a question", `{"type":"interaction_query","subtype":"request","query_type":"askQuestionInteractionQuery","query":{"id":0,"askQuestionInteractionQuery":{"args":{"title":"T","questions":[{"id":"q","prompt":"Which?","options":[{"id":"a","label":"A"}]}]},"toolCallId":"t"}}}
 ` + end, true, `question:Which? text:x result:completed`},
+		{"a plan in phases", `{"type":"tool_call","subtype":"started","call_id":"p","tool_call":{"createPlanToolCall":{"args":{"overview":"o","todos":[],"phases":[{"name":"1","todos":[{"id":"a","content":"do","status":"TODO_STATUS_PENDING"}]}]}}}}
+` + end, true, `plan:o:pending do text:x result:completed`},
 		{"broken UTF-8", "{\"type\":\"thinking\",\"subtype\":\"delta\",\"text\":\"\xff\xfe\"}\n" + end, true, "thinking:\uFFFD\uFFFD text:x result:completed"},
 	}
 	for _, c := range cases {
@@ -197,6 +199,12 @@ func digest(events []agentcli.Event) string {
 			out = append(out, string(e.Type)+":"+e.Text)
 		case agentcli.EventToolEnd:
 			out = append(out, e.Tool.Name+":"+string(e.Tool.Status)+":"+e.Tool.Output)
+		case agentcli.EventPlan:
+			s := "plan:" + e.Text
+			for _, todo := range e.Todos {
+				s += ":" + todo.Status + " " + todo.Content
+			}
+			out = append(out, s)
 		case agentcli.EventQuestion:
 			out = append(out, "question:"+e.Ask.Prompts[0].Prompt)
 		case agentcli.EventResult:

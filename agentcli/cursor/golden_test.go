@@ -33,7 +33,10 @@ func TestGolden(t *testing.T) {
 				checkTruth(t, e)
 				e.Raw, e.Offset = nil, 0
 				if e.Tool != nil {
-					e.Tool.Input = nil // a part of the raw frame
+					if len(e.Tool.Input) > 0 && !json.Valid(e.Tool.Input) {
+						t.Errorf("the input of %s is no JSON: %s", e.Tool.Name, e.Tool.Input)
+					}
+					e.Tool.Input = nil // it is in the stream beside
 				}
 				enc := json.NewEncoder(&got)
 				enc.SetEscapeHTML(false)

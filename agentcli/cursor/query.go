@@ -35,7 +35,11 @@ func (d *Decoder) plan(v value, a *args, f *frame) error {
 		return nil
 	}
 	d.planned = text
-	return d.send(agentcli.Event{Type: agentcli.EventPlan, Text: text, Todos: todosOf(a.todos), TimeMS: integer(f.timestamp), Raw: f.raw})
+	todos := todosOf(a.todos)
+	if len(todos) == 0 {
+		each(in(v, "phases"), func(phase value) { todos = append(todos, todosOf(in(phase, "todos"))...) })
+	}
+	return d.send(agentcli.Event{Type: agentcli.EventPlan, Text: text, Todos: todos, TimeMS: integer(f.timestamp), Raw: f.raw})
 }
 
 func planText(v value) string {

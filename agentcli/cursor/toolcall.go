@@ -2,7 +2,6 @@ package cursor
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 
 	"substrat.dev/substrat/agentcli"
@@ -280,7 +279,7 @@ func describe(env *envelope, a *args) *call {
 	c := &call{}
 	c.Name, c.Native, c.Kind, c.Status = n.name, env.native, n.kind, agentcli.ToolRunning
 	if len(env.args) > 0 {
-		c.Input = json.RawMessage(env.args)
+		c.Input = bytes.Clone(env.args)
 	}
 	if c.ID = str(env.id); c.ID == "" {
 		c.ID = str(a.id)
