@@ -15,6 +15,8 @@ type Decoder struct {
 	text textState
 	// line is the frame being decoded; its values are good for that long.
 	line frame
+	// space is where the members of a tool call's result are put.
+	space room
 	// emit is the receiver of the line being decoded.
 	emit   func(agentcli.Event) error
 	offset int64

@@ -28,20 +28,53 @@ func elements(v value) walker { return walk(v, '[') }
 
 // member gives the next member of an object. The name is without its quotes, and without escapes unless it has them.
 func (w *walker) member() (name, v value, ok bool) {
-	if w.i >= len(w.b) || w.b[w.i] != '"' {
+	if name, ok = w.name(); !ok {
 		return nil, nil, false
 	}
+	return name, w.take(), true
+}
+
+// name gives the name of the next member; its value comes next, by take or enter.
+func (w *walker) name() (value, bool) {
+	if w.i >= len(w.b) || w.b[w.i] != '"' {
+		return nil, false
+	}
 	end := skipString(w.b, w.i+1)
-	name = w.b[w.i+1 : max(end-1, w.i+1)]
+	name := w.b[w.i+1 : max(end-1, w.i+1)]
 	if bytes.IndexByte(name, '\\') >= 0 {
 		name = value(str(w.b[w.i:end]))
 	}
 	i := skipSpace(w.b, end)
-	i = skipSpace(w.b, min(i+1, len(w.b)))
-	w.i = skipValue(w.b, i)
-	v = w.b[i:w.i]
+	w.i = skipSpace(w.b, min(i+1, len(w.b)))
+	return name, true
+}
+
+// take passes over the value that comes next and gives it.
+func (w *walker) take() value {
+	start := w.i
+	w.i = skipValue(w.b, start)
+	v := w.b[start:w.i]
 	w.comma()
-	return name, v, true
+	return v
+}
+
+// first is the first byte of the value that comes next, 0 for none.
+func (w *walker) first() byte {
+	if w.i >= len(w.b) {
+		return 0
+	}
+	return w.b[w.i]
+}
+
+// enter gives a walker through the object that comes next, in which large values lie, so that it is passed over once only.
+func (w *walker) enter() walker { return walker{w.b, skipSpace(w.b, w.i+1)} }
+
+// leave goes on after the object that was entered, through all of which the inner walker went. It gives that object.
+func (w *walker) leave(inner *walker) value {
+	v := w.b[w.i:min(inner.i+1, len(w.b))]
+	w.i = min(inner.i+1, len(w.b))
+	w.comma()
+	return v
 }
 
 // element gives the next element of an array.
@@ -74,8 +107,14 @@ type room [24]member
 
 // fieldsOf reads the members of an object.
 func fieldsOf(v value, space *room) fields {
+	w := members(v)
+	return w.fields(space)
+}
+
+// fields reads all the members that are left.
+func (w *walker) fields(space *room) fields {
 	out := fields(space[:0])
-	for w := members(v); ; {
+	for {
 		name, v, ok := w.member()
 		if !ok {
 			return out

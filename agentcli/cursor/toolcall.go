@@ -12,6 +12,10 @@ type envelope struct {
 	native             string
 	args, result, desc value
 	id                 value
+	// outcome is the member of the result that says how the call went, with what is in it.
+	outcome, body value
+	said          fields
+	space         *room
 }
 
 // begun is what is kept of a call after its start: a completion that was rejected comes without its arguments.
@@ -33,7 +37,8 @@ func (d *Decoder) toolCall(f *frame) error {
 		// What a new subtype means is not known; it is not a completion.
 		return d.unknown(f)
 	}
-	env := openEnvelope(f.toolCall)
+	env := envelope{space: &d.space}
+	env.read(f.toolCall)
 	if len(f.callID) > 2 {
 		env.id = f.callID
 	}
@@ -122,55 +127,95 @@ func (d *Decoder) touched(c *agentcli.ToolCall) {
 	}
 }
 
-// openEnvelope finds the variant: the member whose name ends in ToolCall, wherever it stands among the others. The
+// read finds the variant: the member whose name ends in ToolCall, wherever it stands among the others. The
 // documented form {"function":{"name","arguments"}} is taken too, and {"name","arguments"|"args"|"input"} of other programs
 // that speak this format.
-func openEnvelope(v value) envelope {
-	var env envelope
+func (env *envelope) read(v value) {
 	var plain struct{ name, args value }
 	for w := members(v); ; {
-		name, v, ok := w.member()
+		name, ok := w.name()
 		if !ok {
 			break
 		}
-		switch native, isVariant := bytes.CutSuffix(name, []byte("ToolCall")); {
+		native, isVariant := bytes.CutSuffix(name, []byte("ToolCall"))
+		switch {
 		case isVariant && len(native) > 0 && env.native == "":
 			env.native = nativeName(native)
-			env.open(v)
+			env.open(&w)
 		case string(name) == "toolCallId", string(name) == "id" && env.id == nil:
-			env.id = v
+			env.id = w.take()
 		case string(name) == "function" && env.native == "":
 			var space room
-			f := fieldsOf(v, &space)
+			f := fieldsOf(w.take(), &space)
 			env.native, env.args = f.str("name"), asObject(f.get("arguments"))
 		case string(name) == "name":
-			plain.name = v
+			plain.name = w.take()
 		case string(name) == "arguments", string(name) == "args", string(name) == "input":
-			plain.args = v
+			plain.args = w.take()
 		case string(name) == "result" && env.result == nil:
-			env.result = v
+			env.openResult(&w)
+		default:
+			w.take()
 		}
 	}
 	if env.native == "" {
 		env.native, env.args = str(plain.name), asObject(plain.args)
 	}
-	return env
 }
 
 // open notes what is in a variant.
-func (env *envelope) open(v value) {
-	for w := members(v); ; {
-		name, v, ok := w.member()
+func (env *envelope) open(w *walker) {
+	if w.first() != '{' {
+		w.take()
+		return
+	}
+	inner := w.enter()
+	for {
+		name, ok := inner.name()
 		if !ok {
+			w.leave(&inner)
 			return
 		}
 		switch string(name) {
 		case "args":
-			env.args = v
+			env.args = inner.take()
 		case "result":
-			env.result = v
+			env.openResult(&inner)
 		case "description":
-			env.desc = v
+			env.desc = inner.take()
+		default:
+			inner.take()
+		}
+	}
+}
+
+// openResult finds the outcome in a result. Of several outcomes the one that is no success counts; a name that is not known
+// is no success either. What is beside them, as isBackground, says nothing about it.
+func (env *envelope) openResult(w *walker) {
+	env.outcome, env.body, env.said = nil, nil, nil
+	if w.first() != '{' {
+		env.result = w.take()
+		return
+	}
+	inner := w.enter()
+	for {
+		name, ok := inner.name()
+		if !ok {
+			env.result = w.leave(&inner)
+			return
+		}
+		s, first := status(name), inner.first()
+		said := first != 'n' && first != 'f' && (s != "" || first == '{' && env.outcome == nil)
+		better := env.outcome == nil || status(env.outcome) == "" || status(env.outcome) == agentcli.ToolOK && s != ""
+		switch {
+		case !said || !better:
+			inner.take()
+		case first == '{':
+			body := inner.enter()
+			env.said = body.fields(env.space)
+			env.outcome, env.body = name, inner.leave(&body)
+		default:
+			env.outcome, env.body, env.said = name, inner.take(), nil
 		}
 	}
 }

@@ -31,43 +31,27 @@ var reasons = map[string]string{
 	"writePermissionDenied": "permission to write denied",
 }
 
-// settle says how a call ended, from its result. Of several outcomes the one that is no success counts; a name that is not
-// known is no success either. What is beside them, as isBackground, says nothing about it.
+// settle says how a call ended, from its outcome.
 func (c *call) settle(env *envelope) {
-	var name, body value
-	for w := members(env.result); ; {
-		n, v, ok := w.member()
-		if !ok {
-			break
-		}
-		s := status(n)
-		if said := len(v) > 0 && v[0] != 'n' && v[0] != 'f'; !said || s == "" && (v[0] != '{' || name != nil) {
-			continue
-		}
-		if name == nil || status(name) == "" || status(name) == agentcli.ToolOK && s != "" {
-			name, body = n, v
-		}
-	}
-	if name == nil {
+	if env.outcome == nil {
 		c.Status, c.Error = agentcli.ToolFailed, "the result names no outcome"
 		return
 	}
-	if c.Status = status(name); c.Status == "" {
+	if c.Status = status(env.outcome); c.Status == "" {
 		c.Status = agentcli.ToolFailed
 	}
-	if len(body) > 0 && body[0] == '"' {
+	if len(env.body) > 0 && env.body[0] == '"' {
 		if c.Status == agentcli.ToolOK {
-			c.Output = str(body)
+			c.Output = str(env.body)
 		} else {
-			c.Error = str(body)
+			c.Error = str(env.body)
 		}
 	}
-	var space room
-	c.outcome(string(name), fieldsOf(body, &space), body)
+	c.fill(string(env.outcome), env.said, env.body)
 }
 
-// outcome fills in what a result says, in the shapes of all variants.
-func (c *call) outcome(name string, r fields, body value) {
+// fill fills in what a result says, in the shapes of all variants.
+func (c *call) fill(name string, r fields, body value) {
 	if c.Title == "" {
 		c.Title = r.str("command", "path", "filePath", "url", "pattern")
 	}
