@@ -33,6 +33,11 @@ not json at all
 {"type":"assistant","uuid":"a6","parentUuid":"r3","message":{"id":"m4","model":"opus","content":[{"type":"text","text":"done"}]}}
 {"type":"assistant","uuid":"a7","parentU`
 
+var (
+	_ agentcli.Historian = (*Provider)(nil)
+	_ agentcli.Importer  = (*Provider)(nil)
+)
+
 func TestHistory(t *testing.T) {
 	home := t.TempDir()
 	path := storedtest.Put(t, home, ".claude/projects/-src-my-app/"+storedID+".jsonl", storedLines)

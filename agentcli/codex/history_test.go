@@ -36,6 +36,11 @@ const storedLines = `{"timestamp":"2026-10-29T00:59:38.317Z","type":"session_met
 {"timestamp":"2026-10-29T00:59:41.000Z","type":"event_msg","payload":{"type":"agent_message","message":"only shown"}}
 {"timestamp":"2026-10-29T00:59:42.000Z","type":"respo`
 
+var (
+	_ agentcli.Historian = (*Provider)(nil)
+	_ agentcli.Importer  = (*Provider)(nil)
+)
+
 func TestHistory(t *testing.T) {
 	home := t.TempDir()
 	path := storedtest.Put(t, home, storedPath, storedLines)

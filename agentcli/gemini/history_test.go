@@ -20,6 +20,11 @@ const storedText = `{"sessionId":"f86f5318-f47b-4433-85f8-ec9d9a417f8e","project
 {"id":"3","type":"info","content":"Request cancelled."},
 {"id":"4","type":"user","content":[{"text":"and "},{"text":"now"}]}]}`
 
+var (
+	_ agentcli.Historian = (*Provider)(nil)
+	_ agentcli.Importer  = (*Provider)(nil)
+)
+
 func TestHistory(t *testing.T) {
 	home := t.TempDir()
 	path := storedtest.Put(t, home, ".gemini/tmp/"+projectHash("/src/app")+"/chats/session-2026-10-18T14-57-f86f5318.json", storedText)

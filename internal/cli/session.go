@@ -57,10 +57,11 @@ func (a *app) sessionList() *cobra.Command {
 			return err
 		}
 		out := []agentcli.StoredSession{}
+		var broken error
 		for _, h := range list {
 			found, err := h.Sessions(cmd.Context(), o)
-			if err != nil {
-				return err
+			if err != nil && broken == nil {
+				broken = err // what the others keep is shown all the same
 			}
 			out = append(out, found...)
 		}
@@ -68,7 +69,10 @@ func (a *app) sessionList() *cobra.Command {
 		if *limit > 0 {
 			out = out[:min(len(out), *limit)]
 		}
-		return a.show(out, func() { a.sessionTable(out) })
+		if broken != nil && len(out) == 0 {
+			return broken
+		}
+		return errors.Join(a.show(out, func() { a.sessionTable(out) }), broken)
 	}
 	return cmd
 }
