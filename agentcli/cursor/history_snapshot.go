@@ -63,42 +63,58 @@ func snapshot(ctx context.Context, store string) (dir, path string, err error) {
 
 // copyStore copies the database and then its log, and proves that they belong together.
 func copyStore(store, to string) error {
-	before, err := os.Lstat(store)
-	if err != nil {
-		return unreadable(store, err)
-	}
-	if !before.Mode().IsRegular() {
-		return substrat.Errorf(substrat.CodeInvalid, "cannot read %s: it is no regular file", store)
-	}
-	if busy(store + "-journal") {
-		return errMoved
-	}
-	log, err := logHeader(store)
-	if err != nil {
-		return err
-	}
-	if err := copyTo(store, to); err != nil {
-		return err
-	}
-	if err := os.Remove(to + "-wal"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return substrat.Errorf(substrat.CodeStorage, "cannot copy %s: %v", store, err)
-	}
-	if log != nil {
-		if err := copyTo(store+"-wal", to+"-wal"); err != nil {
-			if errors.Is(err, fs.ErrNotExist) {
-				return errMoved
-			}
+	c := storeCopy{from: store, to: to}
+	for _, step := range []func() error{c.begin, c.database, c.log, c.prove} {
+		if err := step(); err != nil {
 			return err
 		}
 	}
-	after, err := logHeader(store)
+	return nil
+}
+
+// storeCopy is one attempt at a copy. Between its steps the store's owner may do what it wants.
+type storeCopy struct {
+	from, to string
+	head     []byte      // of the log, before anything is copied
+	before   fs.FileInfo // of the database
+}
+
+func (c *storeCopy) begin() (err error) {
+	if c.before, err = os.Lstat(c.from); err != nil {
+		return unreadable(c.from, err)
+	}
+	if !c.before.Mode().IsRegular() {
+		return substrat.Errorf(substrat.CodeInvalid, "cannot read %s: it is no regular file", c.from)
+	}
+	if busy(c.from + "-journal") {
+		return errMoved
+	}
+	c.head, err = logHeader(c.from)
+	return err
+}
+
+func (c *storeCopy) database() error { return copyTo(c.from, c.to) }
+
+func (c *storeCopy) log() error {
+	if err := os.Remove(c.to + "-wal"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return substrat.Errorf(substrat.CodeStorage, "cannot copy %s: %v", c.from, err)
+	}
+	if c.head == nil {
+		return nil
+	}
+	err := copyTo(c.from+"-wal", c.to+"-wal")
+	if errors.Is(err, fs.ErrNotExist) {
+		return errMoved
+	}
+	return err
+}
+
+func (c *storeCopy) prove() error {
+	head, err := logHeader(c.from)
 	if err != nil {
 		return err
 	}
-	if !bytes.Equal(log, after) {
-		return errMoved
-	}
-	if log == nil && changed(store, before) {
+	if !bytes.Equal(c.head, head) || head == nil && changed(c.from, c.before) {
 		return errMoved
 	}
 	return nil
