@@ -6,9 +6,6 @@ import (
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/agentcli"
-	"substrat.dev/substrat/agentcli/claude"
-	"substrat.dev/substrat/agentcli/codex"
-	"substrat.dev/substrat/agentcli/gemini"
 )
 
 // Historian is one that can be named.
@@ -20,19 +17,17 @@ type Historian struct {
 // Historians gives those whose CLIs keep conversations, or the one that is called so. The simulator keeps its chats where
 // Cursor's CLI does, and is given only when it is asked for.
 func Historians(all []agentcli.Provider, name string) ([]Historian, error) {
-	known := []Historian{{"claude", claude.History{}}, {"codex", codex.History{}}, {"gemini", gemini.History{}}}
-	for _, p := range all {
-		if h, ok := p.(agentcli.Historian); ok {
-			known = slices.DeleteFunc(known, func(x Historian) bool { return x.Name == p.Info().Name })
-			known = append(known, Historian{p.Info().Name, h})
-		}
-	}
 	var out []Historian
 	var names []string
-	for _, h := range known {
-		names = append(names, h.Name)
-		if name == h.Name || name == "" && h.Name != "sim" {
-			out = append(out, h)
+	for _, p := range all {
+		h, ok := p.(agentcli.Historian)
+		if !ok {
+			continue
+		}
+		known := p.Info().Name
+		names = append(names, known)
+		if name == known || name == "" && known != "sim" {
+			out = append(out, Historian{known, h})
 		}
 	}
 	if len(out) == 0 {
