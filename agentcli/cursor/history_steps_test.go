@@ -83,7 +83,9 @@ func TestSnapshotSteps(t *testing.T) {
 	proven := 0
 	for first, a := range deeds {
 		for second, b := range deeds {
-			for third, c := range deeds {
+			// When all is copied, what matters is what the proof makes of it.
+			for _, third := range []string{"nothing", "commit", "restart"} {
+				c := deeds[third]
 				name := first + ", " + second + ", " + third
 				if snapshotSteps(t, name, false, a, b, c) {
 					proven++
@@ -101,7 +103,7 @@ func TestSnapshotSteps(t *testing.T) {
 			}
 		}
 	}
-	if total := len(deeds) * len(deeds) * len(deeds); proven < 10 || proven == total {
+	if total := 3 * len(deeds) * len(deeds); proven < 10 || proven == total {
 		t.Errorf("%d of %d copies count as proven", proven, total)
 	}
 	t.Log(proven, "copies proven")
