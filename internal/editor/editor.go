@@ -191,14 +191,20 @@ func (s *server) LoadSession(ctx context.Context, p acp.LoadSessionRequest) (acp
 		return acp.LoadSessionResponse{}, refusal(err)
 	}
 	for _, t := range turns {
+		prompted := false
 		for _, id := range t.Messages {
 			m, err := s.c.Message(ctx, id)
 			if err == nil && m.From == substrat.User {
+				prompted = true
 				x.update(ctx, acp.UpdateUserMessageText(m.Text))
 			}
 		}
-		if t.Text != "" {
+		switch {
+		case t.Text == "":
+		case prompted:
 			x.update(ctx, acp.UpdateAgentMessageText(t.Text))
+		default:
+			x.update(ctx, acp.UpdateAgentMessageText("\n\n"+t.Text))
 		}
 	}
 	return acp.LoadSessionResponse{}, nil

@@ -62,6 +62,8 @@ type following struct {
 	shown   int
 	message string
 	outcome *substrat.Turn
+	// spoke says that the root said something in this turn.
+	spoke bool
 	// tools are the calls of the root's open turn, and the turns of others, that the editor was told of.
 	tools map[string]bool
 

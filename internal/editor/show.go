@@ -15,6 +15,9 @@ import (
 // item shows one thing of the root's own turns.
 func (f *following) item(ctx context.Context, x client.StreamItem) {
 	switch {
+	case x.Started != nil && f.spoke:
+		f.spoke = false
+		f.update(ctx, acp.UpdateAgentMessageText("\n\n")) // an editor shows all that is said in a prompt as one text
 	case x.Ended != nil:
 		f.shown, f.outcome = max(f.shown, x.Number), x.Ended
 	case x.Event != nil:
@@ -25,6 +28,7 @@ func (f *following) item(ctx context.Context, x client.StreamItem) {
 func (f *following) show(ctx context.Context, e agentcli.Event) {
 	switch e.Type {
 	case agentcli.EventText:
+		f.spoke = true
 		f.update(ctx, acp.UpdateAgentMessageText(e.Text))
 	case agentcli.EventThinking:
 		f.update(ctx, acp.UpdateAgentThoughtText(e.Text))
@@ -75,8 +79,8 @@ func (f *following) tool(ctx context.Context, c *agentcli.ToolCall) {
 	id := acp.ToolCallId(strings.ReplaceAll(c.ID, "\n", " "))
 	title := strings.TrimSpace(c.Name + " " + c.Title)
 	var content []acp.ToolCallContent
-	for _, text := range []string{c.Diff, c.Output, c.Error} {
-		if text != "" {
+	for i, text := range []string{c.Diff, c.Output, c.Error} {
+		if text != "" && (i < 2 || text != c.Output) {
 			content = append(content, acp.ToolContent(acp.TextBlock("```\n"+clip(text)+"\n```")))
 		}
 	}
