@@ -61,6 +61,12 @@ type Result struct {
 	Files      []string `json:"files,omitempty"`
 	// Model is the name the CLI reports, which need not be the one asked for.
 	Model string `json:"model,omitempty"`
+	// RetryAfterMS is how long the provider asked to be left alone, with a failure of a limit.
+	RetryAfterMS int64 `json:"retry_after_ms,omitempty"`
+	// Messages are what the turn adds to the conversation after its prompt, of a CLI that keeps none itself. FollowUp says
+	// that results of tools are among them that the process was not told of; see [Result.Next].
+	Messages []ChatMessage `json:"-"`
+	FollowUp bool          `json:"-"`
 	// Checkpoint is the state that a live program asks to be given in place of its history so far.
 	Checkpoint json.RawMessage `json:"-"`
 	// Void says that a live program could not go on from its history: the turn is not to be part of it, and the process is
@@ -95,7 +101,8 @@ type Provider interface {
 	// Converse reads frames and emits events until the turn's terminal record or io.EOF. It returns an error only when
 	// reading or emitting failed; what the agent did wrong is in the Result.
 	Converse(ctx context.Context, conn Conn, req Request, emit func(Event) error) (Result, error)
-	// Diagnose classes a turn that ended without a terminal record, from how its process ended.
+	// Diagnose classes a turn that ended without a terminal record, from how its process ended. An empty class says that the
+	// turn is complete: some CLIs end one by exiting.
 	Diagnose(req Request, partial Result, exit Exit) (substrat.FailureClass, string)
 }
 

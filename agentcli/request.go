@@ -30,6 +30,18 @@ type Request struct {
 	Instructions string
 	// Program is what an agent runs that is a program of the user's: the command and its arguments.
 	Program []string
+	// Turn names the turn to a CLI that is told; empty lets the provider make a name.
+	Turn string
+	// Messages are what was said before in this conversation, for a CLI that keeps none itself. With an empty Prompt the last
+	// of them is what the turn is about.
+	Messages []ChatMessage
+	// Tools are those of the host, for a CLI that calls them by its own protocol and not over MCP. A nil one means none.
+	Tools ToolSet
+	// Profile names the account that the CLI is to work with, for one that knows several. Its variables and home are the
+	// host's to give.
+	Profile string
+	// Recorded says that the conversation is a recording: nothing is written and no tool is called.
+	Recorded bool
 	// Agent is who the turn is for, where the host has teams.
 	Agent *substrat.Agent
 	// Live is set for a turn of a [LiveProvider].
@@ -79,7 +91,7 @@ type Command struct {
 	Argv []string
 	// Env are variables on top of the host's minimal set (PATH, HOME, LANG, TERM, TMPDIR).
 	Env map[string]string
-	// Stdin is written to the process and closed, unless KeepStdin: then the conversation writes to it.
+	// Stdin is written to the process first. Then its stdin is closed, unless KeepStdin: the conversation goes on with it.
 	Stdin     []byte
 	KeepStdin bool
 	// Files are to exist before the process starts.
