@@ -3,6 +3,8 @@ package agentcli
 import (
 	"context"
 	"encoding/json"
+
+	"substrat.dev/substrat"
 )
 
 // ToolSpec describes a tool of the host to a CLI that can be told of them.
@@ -22,6 +24,11 @@ type ToolSet interface {
 	Call(ctx context.Context, c Call) (Call, error)
 }
 
+// InputCloser is a Conn that can close the process's stdin and go on with its output.
+type InputCloser interface {
+	CloseInput() error
+}
+
 // ChatMessage is one entry of a conversation, for a CLI that is given the conversation with each turn.
 type ChatMessage struct {
 	Role    string `json:"role"` // system, user, assistant or tool
@@ -34,7 +41,7 @@ type ChatMessage struct {
 // Next gives the request that goes on with the conversation: for a turn whose tools were answered when its process could no
 // longer hear it, the one that tells it; ok is false for a turn that is complete. Hosts bound how often they go on.
 func (r Result) Next(req Request) (next Request, ok bool) {
-	if !r.FollowUp {
+	if !r.FollowUp || r.Outcome != substrat.Completed {
 		return req, false
 	}
 	req.Messages = r.Conversation(req)
