@@ -208,9 +208,9 @@ func RunFallback(ctx context.Context, o FallbackOptions, attempt func(ctx contex
 				return result, err
 			}
 		}
-		effects, err := false, error(nil)
+		effects := false
 		last = nil
-		result, err = attempt(ctx, a, func(e Event) error {
+		ended, err := attempt(ctx, a, func(e Event) error {
 			if e.Type == EventResult {
 				e.Raw = nil
 				last = &e
@@ -219,7 +219,7 @@ func RunFallback(ctx context.Context, o FallbackOptions, attempt func(ctx contex
 			effects = effects || e.Type == EventToolStart && e.Tool != nil && changes(e.Tool.Kind)
 			return o.Emit(e)
 		})
-		if err != nil {
+		if result = ended; err != nil {
 			return result, err
 		}
 		r.Report(a, result, effects, o.Now())

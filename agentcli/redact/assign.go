@@ -194,7 +194,7 @@ func random(value string) bool {
 		return false
 	}
 	hex := run(value, "0123456789abcdefABCDEF-") == len(value)
-	return !hex && strings.IndexAny(value, upper[:26]) >= 0 && strings.IndexAny(value, alnum[26:52]) >= 0
+	return !hex && strings.ContainsAny(value, upper[:26]) && strings.ContainsAny(value, alnum[26:52])
 }
 
 // flagged finds the value of an option like --api-key, in the next word.

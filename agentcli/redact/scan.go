@@ -124,7 +124,7 @@ func prefixed(s string, i int) (from, to int, ok bool) {
 		if n < f.least || f.most > 0 && (n > f.most || end < len(rest) && word[rest[end]]) {
 			continue
 		}
-		if f.digit && strings.IndexAny(rest[len(f.prefix):end], "0123456789") < 0 {
+		if f.digit && !strings.ContainsAny(rest[len(f.prefix):end], "0123456789") {
 			continue
 		}
 		return i, i + end, true
@@ -180,7 +180,7 @@ func bearer(s string, i int) (from, to int, ok bool) {
 
 // mixed reports letters and digits together, as keys have and words do not.
 func mixed(s string) bool {
-	return strings.IndexAny(s, "0123456789") >= 0 && strings.IndexAny(s, alnum[:52]) >= 0
+	return strings.ContainsAny(s, "0123456789") && strings.ContainsAny(s, alnum[:52])
 }
 
 // userinfo finds the password of an address: scheme://name:password@host.

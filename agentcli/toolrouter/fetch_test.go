@@ -105,6 +105,10 @@ func TestFetchRefuses(t *testing.T) {
 	w.table["mixed.example"] = []string{public + ",127.0.0.1"}
 	w.table["mapped.example"] = []string{"::ffff:127.0.0.1"}
 	w.table["nat64.example"] = []string{"64:ff9b::7f00:1"}
+	// Resolvers of C take these for addresses; that this one has names for them must not matter.
+	for _, n := range []string{"0177.0.0.1", "0x7f.0.0.1", "0x7f000001", "2130706433", "017700000001", "127.1", "127.0.1", "127.0.0.01", "0"} {
+		w.table[n] = []string{public}
+	}
 	for _, url := range []string{
 		"http://127.0.0.1/", "http://localhost/x", "http://a.localhost/", "http://LOCALHOST./", "http://metadata.google.internal/", "http://printer.local/", "http://router/",
 		"http://169.254.169.254/latest/meta-data/", "http://[::1]/", "http://[::ffff:127.0.0.1]/", "http://[::ffff:7f00:1]/", "http://[64:ff9b::7f00:1]/", "http://[2002:7f00:1::]/",
