@@ -15,7 +15,7 @@ func Decode(ctx context.Context, p Provider, stream io.Reader, partial bool) ite
 	return func(yield func(Event, error) bool) {
 		r := &run{s: &Session{p: p, o: Options{Partial: partial}}, yield: yield}
 		conn := &noisy{Conn: NewReplay(stream), noise: tail{most: tailMost}}
-		result, err := p.Converse(ctx, conn, Request{}, r.emit)
+		result, err := p.Converse(ctx, conn, Request{Recorded: true}, r.emit)
 		switch {
 		case r.left:
 			return
@@ -25,8 +25,10 @@ func Decode(ctx context.Context, p Provider, stream io.Reader, partial bool) ite
 		case !result.Terminal:
 			result.Outcome, result.Class = substrat.FailedTurn, substrat.ClassProtocol
 			result.Detail = "the stream has no record that ends the turn"
-			if noise := strings.TrimSpace(string(conn.noise.bytes())); noise != "" {
-				result.Class, result.Detail = p.Diagnose(Request{}, result, Exit{Code: 1, Stdout: conn.noise.bytes()})
+			if class, _ := p.Diagnose(Request{Recorded: true}, result, Exit{}); class == "" {
+				result.Outcome, result.Class, result.Detail = substrat.Completed, "", ""
+			} else if noise := strings.TrimSpace(string(conn.noise.bytes())); noise != "" {
+				result.Class, result.Detail = p.Diagnose(Request{Recorded: true}, result, Exit{Code: 1, Stdout: conn.noise.bytes()})
 			}
 		}
 		yield(Event{Type: EventResult, Session: result.Session, Result: &result, Offset: r.offset}, nil)

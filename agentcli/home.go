@@ -152,6 +152,9 @@ func (s *Session) environ(x plan) []string {
 	for name, value := range s.o.Env {
 		env[name] = value
 	}
+	for name, value := range s.o.Profile.Env {
+		env[name] = value
+	}
 	out := make([]string, 0, len(env))
 	for name, value := range env {
 		out = append(out, name+"="+value)

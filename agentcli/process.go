@@ -90,9 +90,8 @@ func startProcess(x plan, limits Limits) (*process, error) {
 	p.owned.Go(p.pump)
 	p.owned.Go(func() { p.keepStderr(pipes[2][0]) })
 	p.owned.Go(p.wait)
-	if !x.command.KeepStdin {
-		p.owned.Go(func() { p.feed(x.command.Stdin) })
-	}
+	p.writing.Lock() // until it is fed
+	p.owned.Go(func() { p.feed(x.command.Stdin, x.command.KeepStdin) })
 	return p, nil
 }
 
@@ -112,11 +111,19 @@ func startError(name string, err error) error {
 	return substrat.Errorf(substrat.CodeUnsupported, "cannot start %s: %v", name, err)
 }
 
-// feed writes the whole of standard input and closes it.
-func (p *process) feed(data []byte) {
-	_, _ = p.stdin.Write(data) // a program that does not read its prompt says why itself
-	_ = p.stdin.Close()
+// feed writes what standard input begins with, and closes it unless it is kept. Frames wait until it is written.
+func (p *process) feed(data []byte, keep bool) {
+	defer p.writing.Unlock()
+	if len(data) > 0 {
+		_, _ = p.stdin.Write(data) // a program that does not read its prompt says why itself
+	}
+	if !keep {
+		_ = p.stdin.Close()
+	}
 }
+
+// CloseInput implements InputCloser.
+func (p *process) CloseInput() error { return p.stdin.Close() }
 
 // wait waits for the process. What it left behind in its group goes with it.
 func (p *process) wait() {

@@ -28,7 +28,26 @@ type run struct {
 // errLeft ends a conversation whose events nobody wants any more.
 var errLeft = errors.New("the reader of the events has gone")
 
-// run takes the prompt to its end. When it returns, nothing of it lives but a live process that waits for the next.
+// followUps bounds how often a turn is followed by one that tells a CLI what its tools answered.
+const followUps = 16
+
+// all takes the prompt to its end, and, for a CLI that hears what its tools answered with the next turn only, those too.
+func (r *run) all(ctx context.Context) (Result, error) {
+	for n := 0; ; n++ {
+		result, err := r.run(ctx)
+		if err != nil || r.left {
+			return result, err
+		}
+		req := Request{Prompt: r.prompt, Messages: r.s.said}
+		r.s.said = result.Conversation(req)
+		if _, more := result.Next(req); !more || n >= followUps {
+			return result, nil
+		}
+		r.prompt = ""
+	}
+}
+
+// run takes one turn to its end. When it returns, nothing of it lives but a live process that waits for the next.
 func (r *run) run(ctx context.Context) (Result, error) {
 	s := r.s
 	if ctx.Err() != nil {
@@ -121,7 +140,9 @@ func (r *run) judge(req Request, result Result, proc *process) Result {
 		return result
 	}
 	result.Outcome = substrat.FailedTurn
-	result.Class, result.Detail = r.s.p.Diagnose(req, result, proc.exit())
+	if result.Class, result.Detail = r.s.p.Diagnose(req, result, proc.exit()); result.Class == "" {
+		result.Outcome = substrat.Completed
+	}
 	return result
 }
 

@@ -2,6 +2,7 @@ package agentcli
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 )
@@ -35,6 +36,18 @@ type Options struct {
 	// Partial gives text and thinking as they come, in pieces. Without it each segment is one event.
 	Partial bool
 	Limits  Limits
+	// Tools are called by a CLI that speaks the adapter contract; Messages are what was said before, for one that keeps no
+	// conversation itself.
+	Tools    ToolSet
+	Messages []ChatMessage
+	// Profile is the account to work with: its variables come on top of Env, its home in place of Home.
+	Profile Profile
+	// Plan is other ways to do the turn, tried in order when the one before failed in a way that another may not: with another
+	// account or model. The first is what Model and Profile say unless it is given. Cooldowns remember across runs which
+	// accounts are to be left alone. Without AfterEffects no other way is tried once a tool has changed something.
+	Plan         Plan
+	Cooldowns    *Cooldowns
+	AfterEffects bool
 	// Ask decides what the agent asks; see [Request.Ask].
 	Ask func(ctx context.Context, q Question) (Answer, error)
 }
@@ -86,11 +99,34 @@ func Run(ctx context.Context, p Provider, o Options) iter.Seq2[Event, error] {
 			return
 		}
 		defer func() { _ = s.Close() }()
+		if len(o.Plan) > 0 {
+			runPlan(ctx, p, o, yield)
+			return
+		}
 		for e, err := range s.Prompt(ctx, o.Prompt) {
 			if !yield(e, err) {
 				return
 			}
 		}
+	}
+}
+
+// runPlan runs one prompt in one way after another.
+func runPlan(ctx context.Context, p Provider, o Options, yield func(Event, error) bool) {
+	emit := func(e Event) error {
+		if !yield(e, nil) {
+			return errLeft
+		}
+		return nil
+	}
+	_, err := RunFallback(ctx, FallbackOptions{Plan: o.Plan, Cooldowns: o.Cooldowns, AfterEffects: o.AfterEffects, Emit: emit},
+		func(ctx context.Context, a Attempt, emit func(Event) error) (Result, error) {
+			way := o
+			way.Plan, way.Model, way.Profile = nil, a.Model, a.Profile
+			return Do(ctx, p, way, emit)
+		})
+	if err != nil && !errors.Is(err, errLeft) {
+		yield(Event{}, err)
 	}
 }
 

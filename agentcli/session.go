@@ -22,6 +22,8 @@ type Session struct {
 	id     string
 	number int
 	closed bool
+	// said is the conversation, for a CLI that keeps none itself.
+	said []ChatMessage
 	// proc is the live process between prompts, rested ends its rest and waits for it.
 	proc     *process
 	greeting Greeting
@@ -50,7 +52,10 @@ func Open(p Provider, o Options) (*Session, error) {
 			return nil, substrat.Errorf(substrat.CodeInvalid, "cannot use %s as a home: %v", o.Home, err)
 		}
 	}
-	return &Session{p: p, o: o, id: o.Session}, nil
+	if o.Profile.Home != "" {
+		o.Home = o.Profile.Home
+	}
+	return &Session{p: p, o: o, id: o.Session, said: o.Messages}, nil
 }
 
 // ID is the conversation's name by which it can be resumed, empty before the agent gave it one.
@@ -71,7 +76,7 @@ func (s *Session) Prompt(ctx context.Context, prompt string) iter.Seq2[Event, er
 		}
 		s.number++
 		r := &run{s: s, prompt: prompt, yield: yield}
-		result, err := r.run(ctx)
+		result, err := r.all(ctx)
 		switch {
 		case r.left:
 		case err != nil:
@@ -132,7 +137,10 @@ func (s *Session) request(ctx context.Context, prompt, home string) Request {
 	o := s.o
 	req := Request{
 		Prompt: prompt, Session: s.id, Model: o.Model, Dir: o.Dir, Home: home, Secret: o.Secret, Mode: o.Mode, Args: o.Args, MCP: o.MCP,
-		Deny: o.Deny, Instructions: o.Instructions, Program: o.Program, Bare: true,
+		Deny: o.Deny, Instructions: o.Instructions, Program: o.Program, Bare: true, Messages: s.said, Profile: o.Profile.Name,
+	}
+	if o.Tools != nil {
+		req.Tools = promptTools{o.Tools, ctx}
 	}
 	if o.Ask != nil {
 		// A person who is asked is let go when the prompt is cancelled, however long the agent takes to end.
@@ -151,6 +159,20 @@ func (s *Session) request(ctx context.Context, prompt, home string) Request {
 		}
 	}
 	return req
+}
+
+// promptTools ends calls with the prompt: the conversation goes on a little longer.
+type promptTools struct {
+	ToolSet
+	prompt context.Context
+}
+
+// Call implements ToolSet.
+func (t promptTools) Call(ctx context.Context, c Call) (Call, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(t.prompt, cancel)()
+	return t.ToolSet.Call(ctx, c)
 }
 
 // noTools refuses: a program that runs by itself is in no team.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
@@ -26,6 +27,12 @@ func (p *Provider) Command(req agentcli.Request) (agentcli.Command, error) {
 	cmd := agentcli.Command{Argv: argv, Env: maps.Clone(p.o.Env), Network: p.o.Network}
 	if cmd.Env == nil {
 		cmd.Env = map[string]string{}
+	}
+	// The program, and the script that an interpreter is given, may lie where a sandbox shows nothing.
+	for _, word := range argv[:min(2, len(argv))] {
+		if filepath.IsAbs(word) {
+			cmd.Exposes = append(cmd.Exposes, agentcli.Expose{Host: word, Optional: true})
+		}
 	}
 	if req.Profile != "" {
 		cmd.Env[profileVar] = req.Profile

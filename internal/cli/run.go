@@ -20,10 +20,10 @@ import (
 
 // runFlags are those of run.
 type runFlags struct {
-	provider, command, resume, model, mode, dir, home, instructions string
-	force, quiet, full, raw, partial                                bool
-	args, mcp                                                       []string
-	wall, silence                                                   time.Duration
+	provider, command, resume, model, mode, dir, home, instructions, config, search string
+	force, quiet, full, raw, partial, exec                                          bool
+	args, mcp                                                                       []string
+	wall, silence                                                                   time.Duration
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -53,6 +53,9 @@ Whatever the agent started is gone when the command ends, also after Ctrl-C. Exi
 	flags.StringVar(&f.instructions, "instructions", "", "standing instructions beside the prompt")
 	flags.StringArrayVar(&f.mcp, "mcp", nil, "an MCP server, NAME=COMMAND or NAME=URL; may be given again")
 	flags.StringArrayVar(&f.args, "arg", nil, "a further argument for the CLI; may be given again")
+	flags.StringVar(&f.config, "config", "", "models, accounts and fallbacks of CLIs by the adapter contract, as their JSON file has them")
+	flags.BoolVar(&f.exec, "allow-exec", false, "let a CLI by the adapter contract run commands through the tool exec")
+	flags.StringVar(&f.search, "search-endpoint", "", "where its tool web_search asks: an address with {query} in it")
 	flags.DurationVar(&f.wall, "timeout", 0, "the longest it may take (default 2h)")
 	flags.DurationVar(&f.silence, "silence", 0, "the longest it may print nothing (default 30m)")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print the final text only")
@@ -64,22 +67,36 @@ Whatever the agent started is gone when the command ends, also after Ctrl-C. Exi
 		if err != nil {
 			return err
 		}
-		p, clear, err := a.chooseProvider(cmd.Context(), f.provider)
-		if err != nil {
-			return err
-		}
-		defer clear()
 		o, err := f.options(prompt)
 		o.Partial = f.partial || !a.json
 		if err != nil {
 			return err
 		}
+		p, clear, err := a.runProvider(cmd.Context(), f, &o)
+		if err != nil {
+			return err
+		}
+		defer clear()
 		if len(args) > 0 && terminal(a.In) && terminal(a.Err) {
 			o.Ask = a.askTerminal
 		}
 		return a.runPrompt(cmd.Context(), p, o, f)
 	}
 	return cmd
+}
+
+// runProvider finds the provider, with what it needs beside the prompt.
+func (a *app) runProvider(ctx context.Context, f runFlags, o *agentcli.Options) (p agentcli.Provider, clear func(), err error) {
+	clear = func() {}
+	if f.config != "" {
+		p, err = a.configured(f, o)
+	} else {
+		p, clear, err = a.chooseProvider(ctx, f.provider)
+	}
+	if err == nil && p.Info().Name == "turnjson" {
+		o.Tools, err = a.contractTools(f, o.Dir)
+	}
+	return p, clear, err
 }
 
 // prompt is what was said on the command line, or comes on the input.

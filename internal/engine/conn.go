@@ -35,6 +35,9 @@ func (c *conn) WriteFrame(ctx context.Context, line []byte) error {
 	return c.turn.Write(ctx, append(line[:len(line):len(line)], '\n'))
 }
 
+// CloseInput implements agentcli.InputCloser.
+func (c *conn) CloseInput() error { return c.turn.CloseStdin(context.Background()) }
+
 // noiseMost is how much of a spool's end is looked at for what was no JSON.
 const noiseMost = 64 << 10
 

@@ -68,6 +68,7 @@ func (r *runner) fillRequest(a *attempt) {
 			Env: map[string]string{"SUBSTRAT_SOCKET": filepath.Join(p.sock, "agent.sock"), "SUBSTRAT_TOKEN_FILE": filepath.Join(p.sock, tokenFile)},
 		}},
 	}
+	a.request.Turn, a.request.Tools = r.turn, teamTools{r, a}
 	if _, live := a.provider.(agentcli.LiveProvider); live {
 		a.request.Live = a.live
 	}

@@ -234,8 +234,9 @@ func (r *runner) process(ctx context.Context, a *attempt) (*turn.Turn, error) {
 func (r *runner) follow(ctx context.Context, a *attempt, t *turn.Turn) (verdict, error) {
 	done := make(chan struct{})
 	watched := make(chan struct{})
-	go func() { defer close(watched); r.watch(ctx, t, done) }()
-	result, err := a.provider.Converse(ctx, newConn(ctx, t, a.agent.Limits), a.request, discard)
+	conn := newConn(ctx, t, a.agent.Limits)
+	go func() { defer close(watched); r.watch(ctx, a, t, conn, done) }()
+	result, err := a.provider.Converse(ctx, conn, a.request, discard)
 	if err == nil && result.Terminal {
 		err = t.End(ctx)
 	}
@@ -259,7 +260,7 @@ func (r *runner) follow(ctx context.Context, a *attempt, t *turn.Turn) (verdict,
 func discard(agentcli.Event) error { return nil }
 
 // watch passes cancellation to the process until the turn is over.
-func (r *runner) watch(ctx context.Context, t *turn.Turn, done <-chan struct{}) {
+func (r *runner) watch(ctx context.Context, a *attempt, t *turn.Turn, conn agentcli.Conn, done <-chan struct{}) {
 	select {
 	case <-r.cancelled:
 	case <-r.abandoned:
@@ -267,6 +268,17 @@ func (r *runner) watch(ctx context.Context, t *turn.Turn, done <-chan struct{}) 
 		return
 	case <-ctx.Done():
 		return
+	}
+	if polite, ok := a.provider.(agentcli.Interrupter); ok {
+		asking, cancel := context.WithTimeout(ctx, interruptGrace)
+		defer cancel()
+		if polite.Interrupt(asking, conn, a.request) == nil {
+			select {
+			case <-done:
+				return
+			case <-asking.Done():
+			}
+		}
 	}
 	if err := t.Cancel(ctx); err != nil && ctx.Err() == nil {
 		r.e.cfg.Log.Warn("cannot cancel a turn", "turn", r.turn, "error", err)
@@ -299,6 +311,9 @@ func (r *runner) judgeExit(a *attempt, result agentcli.Result, exit turn.Exit, s
 		v.class, v.detail = a.provider.Diagnose(a.request, result, agentcli.Exit{
 			Code: exit.Code, Signal: exit.Signal, Stderr: stderr, Stdout: noiseTail(filepath.Join(r.dir, "run", "stdout")),
 		})
+		if v.class == "" {
+			v.outcome = substrat.Completed
+		}
 	}
 	return v
 }

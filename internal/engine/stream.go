@@ -128,7 +128,7 @@ func (e *Engine) decodeTurn(ctx context.Context, t substrat.Turn, p agentcli.Pro
 		return err
 	}
 	defer sh.Close()
-	_, err = p.Converse(ctx, newConn(ctx, sh, l), agentcli.Request{}, emit)
+	_, err = p.Converse(ctx, newConn(ctx, sh, l), agentcli.Request{Recorded: true}, emit)
 	return err
 }
 

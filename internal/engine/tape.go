@@ -77,7 +77,7 @@ func (t *tape) replay() agentcli.Conn {
 func (e *Engine) streamTape(ctx context.Context, t substrat.Turn, p agentcli.Provider, l *substrat.TurnLimits, emit func(agentcli.Event) error) error {
 	r := &tapeReader{ctx: ctx, e: e, turn: t.ID}
 	defer r.close()
-	_, err := p.Converse(ctx, &readOnly{agentcli.NewLineReader(r, lineLimit(l))}, agentcli.Request{}, emit)
+	_, err := p.Converse(ctx, &readOnly{agentcli.NewLineReader(r, lineLimit(l))}, agentcli.Request{Recorded: true}, emit)
 	return err
 }
 

@@ -14,6 +14,7 @@ import (
 	"substrat.dev/substrat/agentcli/cursor"
 	"substrat.dev/substrat/agentcli/gemini"
 	"substrat.dev/substrat/agentcli/scripted"
+	"substrat.dev/substrat/agentcli/turnjson"
 )
 
 // All gives them, the ones that need no account first. Getenv is where keys and endpoints come from. Simulator is the
@@ -27,6 +28,7 @@ func All(getenv func(string) string, simulator string) []agentcli.Provider {
 		codex.New(codex.Options{Env: codex.HostEnv(getenv)}),
 		gemini.New(gemini.Options{Env: gemini.HostEnv(getenv)}),
 	}
+	all = append(all, turnjson.New(turnjson.Options{Network: true}))
 	for _, p := range acp.Presets(getenv) {
 		all = append(all, p)
 	}
