@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"strings"
 
 	"substrat.dev/substrat"
@@ -67,9 +68,15 @@ func (p *Provider) Command(req agentcli.Request) (agentcli.Command, error) {
 		return agentcli.Command{}, substrat.Errorf(substrat.CodeNotInstalled, "cannot run the agent: it has no command").
 			WithHint("create it with --command, the program that speaks ACP and its arguments")
 	}
-	path, exposes, err := p.find(argv[0])
-	if err != nil {
-		return agentcli.Command{}, err
+	path, exposes, err := argv[0], []agentcli.Expose(nil), error(nil)
+	// What a user names for an agent in a sandbox is found there, by the sandbox's search path.
+	if req.Bare || len(p.opts.Command) > 0 || filepath.IsAbs(path) {
+		if path, exposes, err = p.find(argv[0]); err != nil {
+			return agentcli.Command{}, err
+		}
+	}
+	if len(argv) > 1 && filepath.IsAbs(argv[1]) {
+		exposes = append(exposes, agentcli.Expose{Host: argv[1], Optional: true}) // the script that an interpreter is given
 	}
 	cmd := agentcli.Command{Env: maps.Clone(p.opts.Env), KeepStdin: true, Network: p.opts.Network, Exposes: append(exposes, p.opts.Exposes...)}
 	cmd.Argv = append(append([]string{path}, argv[1:]...), req.Args...)
