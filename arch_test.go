@@ -42,6 +42,7 @@ var allowed = map[string]struct {
 	"internal/render":                {[]string{"", "agentcli"}, "turns as text: it is given what to show and asks nobody"},
 	"internal/top":                   {[]string{"", "agentcli", "client"}, "a user of the daemon like any other"},
 	"internal/editor":                {[]string{"", "agentcli", "client"}, "a user of the daemon like any other, for an editor"},
+	"internal/model":                 {nil, "stands for a foreign service: it shares no code with what is tested against it"},
 	"internal/teamfile":              {[]string{"", "internal/config"}, "a file and its plan: carrying it out is the command line's"},
 	"internal/search":                {[]string{""}, "a view beside the journal: it reads neither journal nor spool"},
 	"internal/config":                {[]string{""}, "a leaf: what a person wrote, and answers to it"},

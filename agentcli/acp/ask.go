@@ -88,13 +88,14 @@ func (t *turn) askAgain() error {
 
 // decide answers a question beside the conversation, so that updates and the turn's end are not held up.
 func (t *turn) decide(id json.RawMessage, q agentcli.Question) {
+	offset := t.offset
 	t.askers.Go(func() {
 		answer, err := t.answer(t.asking, q)
 		answer.ID = q.ID
 		if err != nil {
 			answer.Outcome = agentcli.Withdrawn
 		}
-		e := t.answered(q, answer)
+		e := answered(q, answer, offset)
 		t.told.Lock()
 		t.told.events = append(t.told.events, e)
 		t.told.Unlock()
@@ -120,9 +121,9 @@ func (t *turn) answer(ctx context.Context, q agentcli.Question) (agentcli.Answer
 	return a, nil
 }
 
-// answered is the event of an answer. A refused call has the status that says so, whatever the agent makes of it.
-func (t *turn) answered(q agentcli.Question, a agentcli.Answer) agentcli.Event {
-	e := agentcli.Event{Type: agentcli.EventAnswer, Text: string(a.Outcome), Answer: &a, Offset: t.offset}
+// answered is the event of an answer.
+func answered(q agentcli.Question, a agentcli.Answer, offset int64) agentcli.Event {
+	e := agentcli.Event{Type: agentcli.EventAnswer, Text: string(a.Outcome), Answer: &a, Offset: offset}
 	if len(q.Prompts) > 0 {
 		if o := q.Chosen(a, q.Prompts[0].ID); o != nil {
 			e.Text = o.Label
@@ -149,7 +150,7 @@ func (t *turn) pastAnswer(m message) error {
 			}
 		}
 	}
-	return t.send1(t.answered(q, a))
+	return t.send1(answered(q, a, t.offset))
 }
 
 // outcome is how permissions are answered, and how Cursor's questions are read.

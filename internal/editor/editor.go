@@ -34,14 +34,28 @@ type Options struct {
 // Serve speaks to the editor until it closes the connection or ctx ends.
 func Serve(ctx context.Context, c *client.Client, o Options, in io.Reader, out io.Writer) error {
 	s := &server{c: c, o: o, sessions: map[acp.SessionId]*session{}}
-	// The connection keeps one reader; nothing is sent before it is set.
-	s.conn = acp.NewAgentSideConnection(s, out, in)
+	// The connection reads as soon as it is made; nothing is to come before we know it.
+	known := make(chan struct{})
+	s.conn = acp.NewAgentSideConnection(s, out, gated{in, known})
 	s.conn.SetLogger(o.Log)
+	close(known)
 	select {
 	case <-s.conn.Done():
 	case <-ctx.Done():
 	}
 	return nil
+}
+
+// gated reads once it may.
+type gated struct {
+	io.Reader
+	open <-chan struct{}
+}
+
+// Read implements io.Reader.
+func (g gated) Read(b []byte) (int, error) {
+	<-g.open
+	return g.Reader.Read(b)
 }
 
 // server is the agent's side of one connection.
