@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS = -s -w -X substrat.dev/substrat/internal/cli.version=$(VERSION)
 BIN = bin/substrat
 
-.PHONY: help build demo test lint soak bench fuzz cross check-inspector clean
+.PHONY: help build demo test lint soak bench fuzz cross peers check-inspector clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -39,6 +39,9 @@ soak: ## the crash tests again, each for as long as SOAK says (default 10m), the
 
 fuzz: ## every fuzz target, FUZZTIME each (default 1m)
 	@sh scripts/fuzz.sh $${FUZZTIME:-1m}
+
+peers: ## real agents (Claude Code, Codex, Gemini CLI) on a scripted model, headless, by ACP and in a team (needs npm)
+	@sh scripts/peers.sh
 
 check-inspector: build ## MCP Inspector lists and calls the tools, in its legacy and modern eras (needs npm)
 	@sh scripts/inspector.sh $(BIN)

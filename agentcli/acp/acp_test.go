@@ -132,6 +132,9 @@ func TestPermission(t *testing.T) {
 			if r.Text != c.want {
 				t.Errorf("the agent was answered %s, want %s\n%s", r.Text, c.want, got)
 			}
+			if refused := strings.Contains(c.want, "never"); refused != strings.Contains(got, "tool.completed Bash rejected") || strings.Count(got, "tool.completed") != 1 {
+				t.Errorf("%s", got)
+			}
 			if !strings.Contains(got, "permission \"rm -rf build\"") || !strings.Contains(got, "answer ") || strings.Count(got, "tool.started") != 1 {
 				t.Errorf("%s", got)
 			}

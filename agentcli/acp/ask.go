@@ -95,9 +95,12 @@ func (t *turn) decide(id json.RawMessage, q agentcli.Question) {
 		if err != nil {
 			answer.Outcome = agentcli.Withdrawn
 		}
+		if refused(q, answer) {
+			t.refused.Store(true)
+		}
 		e := answered(q, answer, offset)
 		t.told.Lock()
-		t.told.events = append(t.told.events, e)
+		t.told.answers = append(t.told.answers, told{q, e})
 		t.told.Unlock()
 		// The turn may be over: the answer is written all the same, since an agent may wait for it.
 		_ = t.reply(context.WithoutCancel(t.asking), id, wireAnswer(q, answer), nil)
@@ -124,12 +127,27 @@ func (t *turn) answer(ctx context.Context, q agentcli.Question) (agentcli.Answer
 // answered is the event of an answer.
 func answered(q agentcli.Question, a agentcli.Answer, offset int64) agentcli.Event {
 	e := agentcli.Event{Type: agentcli.EventAnswer, Text: string(a.Outcome), Answer: &a, Offset: offset}
-	if len(q.Prompts) > 0 {
-		if o := q.Chosen(a, q.Prompts[0].ID); o != nil {
-			e.Text = o.Label
-		}
+	if o := chosen(q, a); o != nil {
+		e.Text = o.Label
 	}
 	return e
+}
+
+// chosen is the option that an answer chose at a question's first prompt, nil for none.
+func chosen(q agentcli.Question, a agentcli.Answer) *agentcli.Option {
+	if len(q.Prompts) == 0 {
+		return nil
+	}
+	return q.Chosen(a, q.Prompts[0].ID)
+}
+
+// refused reports an answer that gives no leave. Silence is none.
+func refused(q agentcli.Question, a agentcli.Answer) bool {
+	if q.Kind == agentcli.AskPermission && a.Outcome == agentcli.Skipped {
+		return true
+	}
+	o := chosen(q, a)
+	return o != nil && (o.Kind == agentcli.RejectOnce || o.Kind == agentcli.RejectAlways)
 }
 
 // pastAnswer is, in a transcript, our answer to a question of the agent's.
@@ -140,17 +158,27 @@ func (t *turn) pastAnswer(m message) error {
 	}
 	delete(t.asked, string(m.ID))
 	a := readAnswer(q, m.Result)
-	if len(q.Prompts) > 0 && q.Tool != nil {
-		if o := q.Chosen(a, q.Prompts[0].ID); o != nil && (o.Kind == agentcli.RejectOnce || o.Kind == agentcli.RejectAlways) {
-			if c := t.calls[q.Tool.ID]; c != nil && c.Status == agentcli.ToolRunning {
-				c.Status, c.Error = agentcli.ToolRejected, "leave was refused"
-				if err := t.ended(c); err != nil {
-					return err
-				}
-			}
-		}
+	if err := t.send1(answered(q, a, t.offset)); err != nil {
+		return err
 	}
-	return t.send1(answered(q, a, t.offset))
+	return t.refuseCall(q, a)
+}
+
+// refuseCall ends the call that leave was refused for, whatever the agent makes of it.
+func (t *turn) refuseCall(q agentcli.Question, a agentcli.Answer) error {
+	if !refused(q, a) {
+		return nil
+	}
+	t.refused.Store(true)
+	if q.Tool == nil {
+		return nil
+	}
+	c := t.calls[q.Tool.ID]
+	if c == nil || c.Status != agentcli.ToolRunning {
+		return nil
+	}
+	c.Status, c.Error = agentcli.ToolRejected, "leave was refused"
+	return t.ended(c)
 }
 
 // outcome is how permissions are answered, and how Cursor's questions are read.

@@ -233,7 +233,10 @@ func (g *greeter) mode(m *modes) (string, bool) {
 	case agentcli.ModeAsk:
 		want = []string{"ask", "read-only", "chat", "plan"}
 	case agentcli.ModeForce:
-		want = append(slices.Clone(g.p.opts.ForceModes), "agent", "code")
+		want = slices.Concat(g.p.opts.ForceModes, []string{"agent", "code"})
+		if !g.req.Bare {
+			want = slices.Concat(g.p.opts.BoxedModes, want)
+		}
 	default:
 		want = []string{}
 	}

@@ -2,16 +2,14 @@ package acp
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
-	"time"
 
-	"substrat.dev/substrat"
 	"substrat.dev/substrat/agentcli"
+	"substrat.dev/substrat/agentcli/internal/headless"
 )
 
 // preset is a well-known agent.
@@ -21,10 +19,14 @@ type preset struct {
 	commands [][]string
 	auth     string
 	// keyed are the logins that a key in the environment allows, as pairs of the variable and the method.
-	keyed [][2]string
-	force []string
+	keyed             [][2]string
+	force, boxedModes []string
+	// args are further arguments that follow from the keys and endpoints.
+	args func(env map[string]string) []string
 	// env are the variables of the user's that are its keys and endpoints.
 	env []string
+	// boxed are variables that are right only in a sandbox that contains what they allow.
+	boxed map[string]string
 	// homes are files and directories of the user's home that hold its login.
 	homes  []string
 	remedy string
@@ -41,11 +43,12 @@ var presets = []preset{
 		name: "claude-acp", title: "Claude Code, by ACP", commands: [][]string{{"claude-agent-acp"}, {"claude-code-acp"}},
 		env:    []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_MODEL", "CLAUDE_CODE_EXECUTABLE"},
 		homes:  []string{".claude/.credentials.json"},
+		boxed:  map[string]string{"IS_SANDBOX": "1", "DISABLE_AUTOUPDATER": "1"},
 		remedy: "npm install -g @agentclientprotocol/claude-agent-acp, then log in with `claude` or set ANTHROPIC_API_KEY",
 	},
 	{
 		name: "codex-acp", title: "Codex, by ACP", commands: [][]string{{"codex-acp"}},
-		keyed: [][2]string{{"CODEX_API_KEY", "codex-api-key"}, {"OPENAI_API_KEY", "openai-api-key"}}, force: []string{"auto", "full-access"},
+		args: codexArgs, boxedModes: []string{"full-access"}, keyed: [][2]string{{"CODEX_API_KEY", "codex-api-key"}, {"OPENAI_API_KEY", "openai-api-key"}}, force: []string{"auto", "full-access"},
 		env: []string{"OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL"}, homes: []string{".codex/auth.json", ".codex/config.toml"},
 		remedy: "npm install -g @zed-industries/codex-acp, then log in with `codex login` or set OPENAI_API_KEY",
 	},
@@ -53,6 +56,7 @@ var presets = []preset{
 		name: "gemini-acp", title: "Gemini CLI, by ACP", commands: [][]string{{"gemini", "--acp"}}, keyed: [][2]string{{"GEMINI_API_KEY", "gemini-api-key"}},
 		env:    []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GEMINI_MODEL"},
 		homes:  []string{".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/settings.json"},
+		boxed:  map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true"},
 		remedy: "npm install -g @google/gemini-cli, then log in with `gemini` or set GEMINI_API_KEY",
 	},
 	{name: "goose", title: "Goose, by ACP", commands: [][]string{{"goose", "acp"}}, homes: []string{".config/goose/config.yaml", ".config/goose/secrets.yaml"},
@@ -74,7 +78,7 @@ func Presets(getenv func(string) string) []*Provider {
 	home, _ := os.UserHomeDir()
 	var out []*Provider
 	for _, p := range presets {
-		o := Options{Name: p.name, Title: p.title, AuthMethod: p.auth, ForceModes: p.force, Network: true, Remedy: p.remedy, Command: p.commands[0], Env: map[string]string{}}
+		o := Options{Name: p.name, Title: p.title, AuthMethod: p.auth, ForceModes: p.force, BoxedModes: p.boxedModes, BoxedEnv: p.boxed, Network: true, Remedy: p.remedy, Command: p.commands[0], Env: map[string]string{}}
 		for _, c := range p.commands {
 			if _, err := exec.LookPath(c[0]); err == nil {
 				o.Command = c
@@ -85,6 +89,9 @@ func Presets(getenv func(string) string) []*Provider {
 			if v := getenv(name); v != "" {
 				o.Env[name] = v
 			}
+		}
+		if p.args != nil {
+			o.Command = append(slices.Clone(o.Command), p.args(o.Env)...)
 		}
 		for _, k := range p.keyed {
 			if o.AuthMethod == "" && o.Env[k[0]] != "" {
@@ -101,66 +108,28 @@ func Presets(getenv func(string) string) []*Provider {
 	return append(out, New(Options{Network: true}))
 }
 
-// find looks for the program, and says what of the host it needs to see: its installation, and for a script of Node.js
-// that too.
-func (p *Provider) find(name string) (path string, exposes []agentcli.Expose, err error) {
-	look := p.opts.Find
-	if look == nil {
-		look = exec.LookPath
+// codexArgs make Codex use an endpoint: it takes none from the environment, but from a provider of models in its settings.
+func codexArgs(env map[string]string) []string {
+	if env["OPENAI_BASE_URL"] == "" {
+		return nil
 	}
-	if path, err = look(name); err != nil && !errors.Is(err, exec.ErrDot) {
-		e := substrat.Errorf(substrat.CodeNotInstalled, "cannot find %s", name)
-		if p.opts.Remedy != "" {
-			return "", nil, e.WithHint("%s", p.opts.Remedy)
-		}
-		return "", nil, e.WithHint("install it, or give the command with its whole path")
+	key := "OPENAI_API_KEY"
+	if env["CODEX_API_KEY"] != "" {
+		key = "CODEX_API_KEY"
 	}
-	if path, err = filepath.Abs(path); err != nil {
-		return "", nil, substrat.Errorf(substrat.CodeNotInstalled, "cannot find %s: %v", name, err)
+	return []string{
+		"-c", `model_provider="endpoint"`,
+		"-c", fmt.Sprintf(`model_providers.endpoint={name="endpoint",base_url=%q,env_key=%q,wire_api="responses"}`, env["OPENAI_BASE_URL"], key),
 	}
-	return path, Installation(path), nil
 }
 
-// Installation tells what of the host a program needs to see: itself, what it links to, and the package around that.
-func Installation(path string) []agentcli.Expose {
-	out := []agentcli.Expose{{Host: path}}
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return out
+// program is what is looked for under a name.
+func (p *Provider) program(name string) headless.Program {
+	remedy := p.opts.Remedy
+	if remedy == "" {
+		remedy = "install it, or give the command with its whole path"
 	}
-	dir := filepath.Dir(real)
-	// A script of a package of npm needs the packages beside its own.
-	if i := strings.LastIndex(real, "/node_modules/"); i >= 0 {
-		if j := strings.Index(real, "/node_modules/"); j >= 0 {
-			i = j
-		}
-		dir = real[:i+len("/node_modules")]
-	}
-	if real != path || strings.Contains(real, "/node_modules/") {
-		out = append(out, agentcli.Expose{Host: dir})
-	}
-	if node, err := exec.LookPath("node"); err == nil && script(real) {
-		if nodeReal, err := filepath.EvalSymlinks(node); err == nil {
-			out = append(out, agentcli.Expose{Host: node, Optional: true})
-			if nodeReal != node {
-				out = append(out, agentcli.Expose{Host: nodeReal, Optional: true})
-			}
-		}
-	}
-	return slices.CompactFunc(out, func(a, b agentcli.Expose) bool { return a.Host == b.Host })
-}
-
-// script reports whether a program is a script that node runs.
-func script(path string) bool {
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = f.Close() }()
-	head := make([]byte, 64)
-	n, _ := f.Read(head)
-	line, _, _ := strings.Cut(string(head[:n]), "\n")
-	return strings.HasPrefix(line, "#!") && strings.Contains(line, "node")
+	return headless.Program{Name: name, Remedy: remedy}
 }
 
 // Probe implements agentcli.Prober. Whether there is a login shows only in a turn.
@@ -168,26 +137,9 @@ func (p *Provider) Probe(ctx context.Context) agentcli.Status {
 	if len(p.opts.Command) == 0 {
 		return agentcli.Status{Installed: true, Version: "built in"}
 	}
-	path, _, err := p.find(p.opts.Command[0])
+	found, err := p.program(p.opts.Command[0]).Find(nil)
 	if err != nil {
 		return agentcli.Status{Problem: err.Error(), Remedy: p.opts.Remedy}
 	}
-	return agentcli.Status{Installed: true, Path: path, Version: version(ctx, path)}
-}
-
-// version asks a program for its version. It is given a moment only: it may do anything.
-func version(ctx context.Context, path string) string {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, path, "--version")
-	cmd.WaitDelay = time.Second
-	out, err := cmd.Output()
-	if err != nil {
-		return ""
-	}
-	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
-	if len(line) > 60 {
-		return ""
-	}
-	return line
+	return agentcli.Status{Installed: true, Path: found.Path, Version: clip(found.Version(ctx))}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"substrat.dev/substrat"
@@ -17,14 +18,18 @@ type Options struct {
 	Name, Title string
 	// Command is the program and its arguments; empty means that each agent brings its own ([agentcli.Request.Program]).
 	Command []string
-	// Find looks for the program when Command is relative; nil looks on the search path.
-	Find func(name string) (string, error)
+	// AsNamed leaves the program's name as it is, for the search path of where it will run.
+	AsNamed bool
 	// Env is given to the program: keys and endpoints.
 	Env map[string]string
 	// AuthMethod is the login to use when the agent asks for one; empty means the only one it offers.
 	AuthMethod string
 	// ForceModes are the agent's names of modes in which it may write, for [agentcli.ModeForce].
 	ForceModes []string
+	// BoxedModes come before ForceModes, and BoxedEnv on top of Env, for an agent that runs in a sandbox of ours: what they
+	// allow is contained there.
+	BoxedModes []string
+	BoxedEnv   map[string]string
 	// FS offers the agent to read and write files of the workspace through us, Terminals to run commands. Both happen with
 	// the rights of this process, so they are for an agent that runs with these rights itself.
 	FS, Terminals bool
@@ -68,18 +73,26 @@ func (p *Provider) Command(req agentcli.Request) (agentcli.Command, error) {
 		return agentcli.Command{}, substrat.Errorf(substrat.CodeNotInstalled, "cannot run the agent: it has no command").
 			WithHint("create it with --command, the program that speaks ACP and its arguments")
 	}
-	path, exposes, err := argv[0], []agentcli.Expose(nil), error(nil)
+	run, exposes := argv[:1], []agentcli.Expose(nil)
 	// What a user names for an agent in a sandbox is found there, by the sandbox's search path.
-	if req.Bare || len(p.opts.Command) > 0 || filepath.IsAbs(path) {
-		if path, exposes, err = p.find(argv[0]); err != nil {
+	if (req.Bare || len(p.opts.Command) > 0 || filepath.IsAbs(argv[0])) && !p.opts.AsNamed {
+		found, err := p.program(argv[0]).Find(argv[:1])
+		if err != nil {
 			return agentcli.Command{}, err
 		}
+		run, exposes = found.Argv, found.Exposes
 	}
 	if len(argv) > 1 && filepath.IsAbs(argv[1]) {
 		exposes = append(exposes, agentcli.Expose{Host: argv[1], Optional: true}) // the script that an interpreter is given
 	}
 	cmd := agentcli.Command{Env: maps.Clone(p.opts.Env), KeepStdin: true, Network: p.opts.Network, Exposes: append(exposes, p.opts.Exposes...)}
-	cmd.Argv = append(append([]string{path}, argv[1:]...), req.Args...)
+	if !req.Bare && len(p.opts.BoxedEnv) > 0 {
+		if cmd.Env == nil {
+			cmd.Env = map[string]string{}
+		}
+		maps.Copy(cmd.Env, p.opts.BoxedEnv)
+	}
+	cmd.Argv = append(append(slices.Clone(run), argv[1:]...), req.Args...)
 	return cmd, nil
 }
 

@@ -13,6 +13,10 @@ import (
 
 // toolCall merges what an agent says of a call into what is known of it.
 func (t *turn) toolCall(u toolUpdate) error {
+	was := agentcli.ToolRunning
+	if c := t.calls[u.ID]; c != nil {
+		was = c.Status
+	}
 	c, known := t.merge(u)
 	if c == nil {
 		return t.notice("a tool call without an id")
@@ -25,6 +29,9 @@ func (t *turn) toolCall(u toolUpdate) error {
 	}
 	if c.Status == agentcli.ToolRunning {
 		return t.sendTool(agentcli.EventToolUpdate, c, c.Status)
+	}
+	if was != agentcli.ToolRunning {
+		return nil // its end was told
 	}
 	return t.ended(c)
 }

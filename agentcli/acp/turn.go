@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/agentcli"
@@ -60,12 +61,20 @@ type turn struct {
 	asked  map[string]agentcli.Question
 	asking context.Context
 	askers sync.WaitGroup
-	// told are events of those who ask, for the one who reads to emit.
+	// refused says that leave was refused in this turn.
+	refused atomic.Bool
+	// told is what those who ask were answered, for the one who reads to tell.
 	told struct {
 		sync.Mutex
-		events []agentcli.Event
+		answers []told
 	}
 	terminals terminals
+}
+
+// told is an answer with its question.
+type told struct {
+	q agentcli.Question
+	e agentcli.Event
 }
 
 // begin sends the prompt, or finds out what a host that is gone had done of the turn.
@@ -223,6 +232,11 @@ func (t *turn) stopped(result json.RawMessage) {
 	case "end_turn":
 		r.Outcome = substrat.Completed
 	case "cancelled":
+		if t.refused.Load() {
+			// Some agents stop at the first refusal, and call it so.
+			r.Outcome, r.Detail = substrat.Completed, "the agent stopped because leave was refused"
+			return
+		}
 		r.Outcome, r.Class, r.Detail = substrat.Cancelled, substrat.ClassCancelled, "the turn was stopped"
 	case "max_tokens":
 		r.Class, r.Detail = substrat.ClassAgent, "the model reached its limit of tokens"
@@ -377,11 +391,14 @@ func (t *turn) notice(text string) error {
 // tell emits what those who ask have to tell.
 func (t *turn) tell() error {
 	t.told.Lock()
-	events := t.told.events
-	t.told.events = nil
+	answers := t.told.answers
+	t.told.answers = nil
 	t.told.Unlock()
-	for _, e := range events {
-		if err := t.emit(e); err != nil {
+	for _, x := range answers {
+		if err := t.emit(x.e); err != nil {
+			return err
+		}
+		if err := t.refuseCall(x.q, *x.e.Answer); err != nil {
 			return err
 		}
 	}

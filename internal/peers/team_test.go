@@ -1,0 +1,130 @@
+//go:build peers
+
+package peers
+
+import (
+	"bytes"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"substrat.dev/substrat/internal/model"
+)
+
+// team is a daemon of its own with the programs in reach.
+type team struct {
+	t    *testing.T
+	bin  string
+	env  []string
+	work string
+}
+
+func newTeam(t *testing.T) *team {
+	t.Helper()
+	dir := scratch(t)
+	x := &team{t: t, bin: filepath.Join(dir, "substrat"), work: filepath.Join(dir, "work")}
+	if out, err := exec.Command("go", "build", "-o", x.bin, "substrat.dev/substrat/cmd/substrat").CombinedOutput(); err != nil {
+		t.Fatalf("cannot build: %v\n%s", err, out)
+	}
+	if err := os.MkdirAll(filepath.Join(x.work, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	home, err := os.MkdirTemp("", "sub-peers-") // short: a socket's path is limited
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(model.Handler(func(api, what string) { t.Logf("model: %s: %.200s", api, what) }))
+	x.env = append(os.Environ(), "SUBSTRAT_HOME="+home)
+	for k, v := range surroundings(s.URL) {
+		x.env = append(x.env, k+"="+v)
+	}
+	x.run("daemon", "start")
+	t.Cleanup(func() {
+		if t.Failed() {
+			log, _ := os.ReadFile(filepath.Join(home, "daemon.log"))
+			t.Logf("%s", log)
+		}
+		x.run("daemon", "stop", "--cancel")
+		s.Close()
+		_ = os.RemoveAll(home)
+	})
+	return x
+}
+
+// run runs a command of substrat's and gives what it printed.
+func (x *team) run(args ...string) string {
+	x.t.Helper()
+	cmd := exec.CommandContext(x.t.Context(), x.bin, args...)
+	if x.t.Context().Err() != nil { // while cleaning up
+		cmd = exec.Command(x.bin, args...)
+	}
+	cmd.Env = x.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		x.t.Errorf("substrat %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// member makes an agent of a program.
+func (x *team) member(p peer, more ...string) string {
+	x.t.Helper()
+	args := append([]string{"agent", "create", p.name, "--provider", p.name, "--dir", x.work}, more...)
+	if p.model != "" && !p.acp {
+		args = append(args, "--model", p.model)
+	}
+	return x.run(args...)
+}
+
+// TestMember: each program is an agent of its own, in the sandbox, with Substrat's tools and a shell.
+func TestMember(t *testing.T) {
+	x := newTeam(t)
+	each(t, nil, func(t *testing.T, p peer) {
+		x := &team{t: t, bin: x.bin, env: x.env, work: x.work}
+		x.member(p)
+		began := time.Now()
+		x.run("send", p.name, `<<SCRIPT [{"mcp":"list_children"},{"shell":"echo from `+p.name+` > `+p.name+`.txt"},{"text":"Done by `+p.name+`."}] SCRIPT>>`, "--wait")
+		log := x.run("log", p.name)
+		for _, want := range []string{"list_children", "Done by " + p.name, "completed"} {
+			if !strings.Contains(log, want) {
+				t.Errorf("%q is missing:\n%s", want, log)
+			}
+		}
+		if data, err := os.ReadFile(filepath.Join(x.work, p.name+".txt")); err != nil || strings.TrimSpace(string(data)) != "from "+p.name {
+			t.Errorf("the command left %q, %v\n%s", data, err, log)
+		}
+		t.Logf("%s: %v", p.name, time.Since(began).Round(10*time.Millisecond))
+	})
+}
+
+// TestMixedTeam: a root asks a member of each kind, and gets every answer.
+func TestMixedTeam(t *testing.T) {
+	x := newTeam(t)
+	x.run("agent", "create", "lead", "--provider", "sim", "--dir", x.work)
+	var script bytes.Buffer
+	for _, p := range peers {
+		x.member(p, "--parent", "lead")
+		task := fmt.Sprintf(`say it <<SCRIPT [{\"shell\":\"echo %s\"},{\"text\":\"I am %s.\"}] SCRIPT>>`, p.name, p.name)
+		fmt.Fprintf(&script, `{"mcp":"send_message","args":{"recipient":%q,"text":"%s"}},`, p.name, task)
+	}
+	x.run("send", "lead", `ask them <<SCRIPT [`+script.String()+`{"text":"asked"}] SCRIPT>>`, "--wait")
+	missing := func() (out []string) {
+		log := x.run("log", "lead", "--full")
+		for _, p := range peers {
+			if !strings.Contains(log, "I am "+p.name+".") {
+				out = append(out, p.name)
+			}
+		}
+		return out
+	}
+	for deadline := time.Now().Add(2 * time.Minute); len(missing()) > 0; time.Sleep(500 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("no answer from %v\n%s\n%s", missing(), x.run("agent", "tree"), x.run("log", "lead"))
+		}
+	}
+}
