@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -67,7 +68,7 @@ func startProcess(x plan, limits Limits) (*process, error) {
 	}
 	argv := x.command.Argv
 	p.cmd = exec.Command(argv[0], argv[1:]...)
-	p.cmd.Dir, p.cmd.Env = x.request.Dir, append(x.env, p.mark)
+	p.cmd.Dir, p.cmd.Env = x.request.Dir, slices.Concat(x.env, []string{p.mark})
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	var pipes [3][2]*os.File
 	var err error

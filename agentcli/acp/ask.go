@@ -18,7 +18,7 @@ func (t *turn) request(ctx context.Context, m message) error {
 	if !t.live {
 		return nil
 	}
-	result, e := t.serve(ctx, m)
+	result, e := t.serve(m)
 	if e == errLater {
 		return nil
 	}

@@ -34,11 +34,6 @@ func (l *link) reply(ctx context.Context, id json.RawMessage, result any, e *rpc
 	return l.send(ctx, line, err)
 }
 
-// refuse answers a request that nobody serves.
-func (l *link) refuse(ctx context.Context, m message) error {
-	return l.reply(ctx, m.ID, nil, &rpcError{Code: codeMethodNotFound, Message: "method not found: " + clip(m.Method)})
-}
-
 // call makes a request and waits for its answer, before there is a turn. Updates that come meanwhile are history or too
 // early to mean anything; requests are answered so that the agent never waits.
 func (l *link) call(ctx context.Context, id, method string, params, result any) (*rpcError, error) {

@@ -1,7 +1,6 @@
 package acp
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -12,14 +11,14 @@ import (
 )
 
 // serve answers the requests that need nobody: files and terminals, where they were offered.
-func (t *turn) serve(ctx context.Context, m message) (any, *rpcError) {
+func (t *turn) serve(m message) (any, *rpcError) {
 	switch {
 	case t.p.opts.FS && m.Method == "fs/read_text_file":
 		return t.readFile(m.Params)
 	case t.p.opts.FS && m.Method == "fs/write_text_file":
 		return t.writeFile(m.Params)
 	case t.p.opts.Terminals && strings.HasPrefix(m.Method, "terminal/"):
-		return t.terminal(ctx, m)
+		return t.terminal(m)
 	}
 	return nil, &rpcError{Code: codeMethodNotFound, Message: "method not found: " + clip(m.Method)}
 }

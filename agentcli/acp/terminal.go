@@ -44,7 +44,7 @@ type terminalParams struct {
 	Limit   *int     `json:"outputByteLimit"`
 }
 
-func (t *turn) terminal(ctx context.Context, m message) (any, *rpcError) {
+func (t *turn) terminal(m message) (any, *rpcError) {
 	var p terminalParams
 	if json.Unmarshal(m.Params, &p) != nil {
 		return nil, &rpcError{Code: codeInvalidParams, Message: "parameters that make no sense"}

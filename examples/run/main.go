@@ -22,7 +22,6 @@ func main() {
 		switch {
 		case err != nil:
 			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
 		case e.Type == agentcli.EventText:
 			fmt.Print(e.Text)
 		case e.Type == agentcli.EventToolEnd:

@@ -102,7 +102,7 @@ func (f *following) run(ctx context.Context, text string) (acp.StopReason, error
 	tick := time.NewTicker(restless)
 	defer tick.Stop()
 	for {
-		look := false
+		var look bool
 		select {
 		case item := <-items:
 			f.item(ctx, item)

@@ -88,13 +88,6 @@ func (s *server) answer(ctx context.Context, w http.ResponseWriter, body map[str
 	if stream {
 		w.Header().Set("Content-Type", "text/event-stream")
 	}
-	defer func() {
-		if r := recover(); r != nil && r != errCut { //nolint:errorlint // it is the value itself that was thrown
-			panic(r)
-		} else if r == errCut {
-			panic(http.ErrAbortHandler)
-		}
-	}()
 	a.reply(out, body, c)
 }
 

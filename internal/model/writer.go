@@ -2,7 +2,6 @@ package model
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync/atomic"
@@ -17,8 +16,6 @@ type writer struct {
 	cut  bool
 	sent int
 }
-
-var errCut = errors.New("cut by the script")
 
 // event sends one event of a stream; name may be empty.
 func (w *writer) event(name string, v any) {
@@ -38,13 +35,13 @@ func (w *writer) event(name string, v any) {
 		f.Flush()
 	}
 	if w.sent++; w.cut && w.sent >= 2 {
-		panic(errCut)
+		panic(http.ErrAbortHandler) // how a handler breaks its connection
 	}
 }
 
 func (w *writer) whole(v any) {
 	if w.cut {
-		panic(errCut)
+		panic(http.ErrAbortHandler) // how a handler breaks its connection
 	}
 	object(w.w, http.StatusOK, v)
 }
