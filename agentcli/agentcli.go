@@ -1,6 +1,9 @@
 // Package agentcli drives one coding-agent command line: it says what to run for a prompt, and turns what the program
 // prints into one vocabulary of events, whichever program it is.
 //
+// [Run] runs one prompt with any of them, [Open] a conversation, [Decode] reads a recording, and each gives the same
+// events. They own the process they start and everything that it starts; nothing of it is left when they return.
+//
 // A [Provider] never starts processes and never reads clocks or files of the host. It returns a [Command] (argv,
 // environment, files, what it needs from its surroundings) and later converses over a [Conn] that its host gives it. So
 // the same provider runs bare in a Go program, inside a sandbox under the daemon, and over a recorded stream in a test.
