@@ -3,6 +3,8 @@ package agentcli
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"time"
 
 	"substrat.dev/substrat"
 )
@@ -38,6 +40,15 @@ type Greeting struct {
 	Model   string `json:"model,omitempty"`
 	// Keep is what the provider itself wants to know again.
 	Keep json.RawMessage `json:"keep,omitempty"`
+}
+
+// GreetMost is how long a process may take to be greeted. One that takes longer does not speak the protocol, or waits for
+// somebody who is not there.
+const GreetMost = 2 * time.Minute
+
+// GreetTooLong is what hosts make of a greeting that took longer.
+func GreetTooLong() error {
+	return &Failure{Class: substrat.ClassTimeout, Detail: fmt.Sprintf("the agent did not answer for %v after its start: it may speak another protocol, or wait for a login", GreetMost)}
 }
 
 // Failure is an error that classes the turn it ended.

@@ -69,7 +69,12 @@ func (r *run) run(ctx context.Context) (Result, error) {
 	defer cancel()
 	var result Result
 	if isLive && fresh {
-		s.greeting, err = live.Greet(talk, proc, req)
+		greeting, done := context.WithTimeout(talk, GreetMost)
+		s.greeting, err = live.Greet(greeting, proc, req)
+		done()
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = GreetTooLong()
+		}
 		req.Live.Greeting = s.greeting
 		if errors.Is(err, EOF) {
 			err = nil // the conversation finds out how it ended

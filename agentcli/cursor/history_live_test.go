@@ -24,7 +24,7 @@ const writerEnv = "SUBSTRAT_TEST_HISTORY_STORE"
 func TestHistoryWriterProcess(t *testing.T) {
 	path := os.Getenv(writerEnv)
 	if path == "" {
-		t.Skip("run by TestHistoryWhileWritten")
+		return // nothing is tested here: it is a program for the other test
 	}
 	stop := make(chan struct{})
 	go func() { _, _ = io.Copy(io.Discard, os.Stdin); close(stop) }()

@@ -149,6 +149,7 @@ func TestCrashShims(t *testing.T) {
 // TestFailpoints: F2. The daemon ends at its Nth journal write, for every N until a run has no more writes to end at.
 func TestFailpoints(t *testing.T) {
 	needSandbox(t)
+	t.Parallel()
 	bin := binary(t, "failpoint")
 	for n := 1; ; n++ {
 		if n > 400 {

@@ -13,6 +13,7 @@ import (
 // program does happens once, and no process is left, wherever between the record and the journal that was.
 func TestScriptedFailpoints(t *testing.T) {
 	needSandbox(t)
+	t.Parallel()
 	bin := binary(t, "failpoint")
 	for n := 1; ; n++ {
 		w := newWorldOf(t, bin, []string{fmt.Sprintf("SUBSTRAT_FAILPOINT=journal:%d", n)})

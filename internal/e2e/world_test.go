@@ -108,7 +108,7 @@ func (w *world) start() {
 func (w *world) launch() {
 	w.t.Helper()
 	cmd := exec.Command(w.bin, append([]string{"daemon", "run"}, w.args...)...)
-	cmd.Env = append(append(os.Environ(), "SUBSTRAT_HOME="+w.home, "GORACE=halt_on_error=1"), w.env...)
+	cmd.Env = append(append(os.Environ(), "SUBSTRAT_HOME="+w.home, "GORACE=halt_on_error=1 atexit_sleep_ms=0"), w.env...)
 	cmd.Stdout, cmd.Stderr = w.log, w.log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {

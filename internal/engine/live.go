@@ -266,10 +266,11 @@ func (l *liveRun) converse(ctx context.Context, greeted bool) (agentcli.Result, 
 	live.Calls = append([]agentcli.Call(nil), l.s.log.Turn(l.r.turn).Calls...)
 	if !greeted {
 		live.Resumed, live.Past = false, nil
-		greeting, err := l.p.Greet(ctx, conn, l.a.request)
+		greeting, err := l.greet(ctx)
 		if err != nil && substrat.CodeOf(err) != substrat.CodeConflict && !errors.Is(err, agentcli.EOF) {
 			return agentcli.Result{}, err
 		}
+		conn.goOn(ctx)
 		l.s.greeting = greeting
 		if greeting.Session != "" && greeting.Session != l.a.request.Session {
 			l.r.followSession(ctx, greeting.Session)
@@ -285,6 +286,17 @@ func (l *liveRun) converse(ctx context.Context, greeted bool) (agentcli.Result, 
 	live.Greeting = l.s.greeting
 	conn.tape = l.tape
 	return l.p.Converse(ctx, conn, l.a.request, discard)
+}
+
+// greet readies a new process. Reading goes on where the greeting ended.
+func (l *liveRun) greet(ctx context.Context) (agentcli.Greeting, error) {
+	timed, cancel := context.WithTimeout(ctx, agentcli.GreetMost)
+	defer cancel()
+	greeting, err := l.p.Greet(timed, newLiveConn(timed, l.s), l.a.request)
+	if err != nil && timed.Err() != nil && ctx.Err() == nil {
+		return greeting, agentcli.GreetTooLong()
+	}
+	return greeting, err
 }
 
 // lastExit is how a process ended, with what it said.

@@ -23,9 +23,15 @@ type liveConn struct {
 
 // newLiveConn reads on where the session's reading stands.
 func newLiveConn(ctx context.Context, s *session) *liveConn {
-	c := &liveConn{s: s, base: s.from, lines: agentcli.NewLineReader(s.t.NewReaderAt(ctx, s.from), lineLimit(s.limits))}
+	c := &liveConn{s: s}
+	c.goOn(ctx)
 	c.heard.Store(time.Now().UnixNano())
 	return c
+}
+
+// goOn reads on where the session's reading stands now.
+func (c *liveConn) goOn(ctx context.Context) {
+	c.base, c.lines = c.s.from, agentcli.NewLineReader(c.s.t.NewReaderAt(ctx, c.s.from), lineLimit(c.s.limits))
 }
 
 // ReadFrame implements agentcli.Conn. Offsets are those of the transcript where there is one: that is what readers resume
