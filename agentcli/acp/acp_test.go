@@ -221,6 +221,23 @@ func TestSessions(t *testing.T) {
 	}
 }
 
+// TestList: an agent that lists its sessions is asked page by page; one that does not, or is none, says so.
+func TestList(t *testing.T) {
+	p, o := fake(t, "list", nil)
+	list, err := agentcli.Sessions(t.Context(), p, o)
+	if err != nil || len(list) != 2 || list[0].ID != "s1" || list[0].Title != "One" || list[0].UpdatedAt.Year() != 2026 || list[1].ID != "s2" {
+		t.Errorf("%+v %v", list, err)
+	}
+	p, o = fake(t, "plain", nil)
+	if _, err := agentcli.Sessions(t.Context(), p, o); substrat.CodeOf(err) != substrat.CodeUnsupported {
+		t.Errorf("%v", err)
+	}
+	none := acp.New(acp.Options{Command: []string{"/bin/sh", "-c", "echo no agent >&2; exit 4"}})
+	if _, err := agentcli.Sessions(t.Context(), none, o); err == nil || !strings.Contains(err.Error(), "no agent") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestModeAndModel(t *testing.T) {
 	p, o := fake(t, "plain", nil)
 	o.Mode, o.Model = agentcli.ModePlan, "two"

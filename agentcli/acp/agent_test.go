@@ -94,7 +94,11 @@ func (a *fakeAgent) take(m rpc) {
 		a.put(`not json at all`)
 		a.put(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"too early"}}}}`)
 		load := strings.Contains(a.how, "load")
-		a.put(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":%v},"authMethods":[{"id":"token","name":"Token"}]}}`, m.ID, load)
+		list := ""
+		if strings.Contains(a.how, "list") {
+			list = `,"sessionCapabilities":{"list":{}}`
+		}
+		a.put(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":%v`+list+`},"authMethods":[{"id":"token","name":"Token"}]}}`, m.ID, load)
 	case "authenticate":
 		a.loggedIn = true
 		a.put(`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
@@ -115,6 +119,12 @@ func (a *fakeAgent) take(m rpc) {
 		a.text("history")
 		a.put(`{"jsonrpc":"2.0","id":%s,"result":null}`, m.ID)
 		a.text("late history")
+	case "session/list":
+		if strings.Contains(string(m.Params), "cursor") {
+			a.put(`{"jsonrpc":"2.0","id":%s,"result":{"sessions":[{"sessionId":"s2","cwd":"/w","title":"Two"}]}}`, m.ID)
+			return
+		}
+		a.put(`{"jsonrpc":"2.0","id":%s,"result":{"sessions":[{"sessionId":"s1","cwd":"/w","title":"One","updatedAt":"2026-10-01T10:00:00Z"}],"nextCursor":"more"}}`, m.ID)
 	case "session/set_mode", "session/set_model":
 		fmt.Fprintln(os.Stderr, m.Method, string(m.Params))
 		a.put(`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)

@@ -34,20 +34,7 @@ type greeter struct {
 // the session and sets mode and model.
 func (p *Provider) Greet(ctx context.Context, conn agentcli.Conn, req agentcli.Request) (agentcli.Greeting, error) {
 	g := &greeter{link: &link{conn: conn}, p: p, req: req}
-	refusal, err := g.call(ctx, "initialize", "initialize", map[string]any{
-		"protocolVersion": 1,
-		"clientCapabilities": map[string]any{
-			"fs":       map[string]bool{"readTextFile": p.opts.FS, "writeTextFile": p.opts.FS},
-			"terminal": p.opts.Terminals,
-		},
-		"clientInfo": map[string]string{"name": "substrat", "title": "Substrat", "version": "1"},
-	}, &g.init)
-	if err == nil && refusal != nil {
-		err = failureOf("the agent refuses the connection", refusal)
-	}
-	if err == nil && g.init.ProtocolVersion != 1 {
-		err = &agentcli.Failure{Class: substrat.ClassProtocol, Detail: "the agent speaks another version of the Agent Client Protocol than 1"}
-	}
+	err := g.initialize(ctx)
 	var s session
 	if err == nil {
 		// An agent that leaves this unanswered until it has opened a session does not answer what it does not know.
@@ -73,6 +60,27 @@ func (p *Provider) Greet(ctx context.Context, conn agentcli.Conn, req agentcli.R
 	}
 	out.Keep, err = encode(g.keep)
 	return out, err
+}
+
+// initialize begins the connection.
+func (g *greeter) initialize(ctx context.Context) error {
+	refusal, err := g.call(ctx, "initialize", "initialize", map[string]any{
+		"protocolVersion": 1,
+		"clientCapabilities": map[string]any{
+			"fs":       map[string]bool{"readTextFile": g.p.opts.FS, "writeTextFile": g.p.opts.FS},
+			"terminal": g.p.opts.Terminals,
+		},
+		"clientInfo": map[string]string{"name": "substrat", "title": "Substrat", "version": "1"},
+	}, &g.init)
+	switch {
+	case err != nil:
+		return err
+	case refusal != nil:
+		return failureOf("the agent refuses the connection", refusal)
+	case g.init.ProtocolVersion != 1:
+		return &agentcli.Failure{Class: substrat.ClassProtocol, Detail: "the agent speaks another version of the Agent Client Protocol than 1"}
+	}
+	return nil
 }
 
 // open gets a session: the one to go on with where the agent can, else a new one. An agent that wants a login first is

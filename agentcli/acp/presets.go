@@ -21,7 +21,8 @@ type preset struct {
 	// keyed are the logins that a key in the environment allows, as pairs of the variable and the method.
 	keyed             [][2]string
 	force, boxedModes []string
-	// args are further arguments that follow from the keys and endpoints.
+	// root are arguments before the command's own, args behind them, that follow from the keys and endpoints.
+	root func(env map[string]string) []string
 	args func(env map[string]string) []string
 	// env are the variables of the user's that are its keys and endpoints.
 	env []string
@@ -35,8 +36,8 @@ type preset struct {
 // presets are the agents that are known by name. Programs and packages are as their makers document them.
 var presets = []preset{
 	{
-		name: "cursor-acp", title: "Cursor CLI, by ACP", commands: [][]string{{"cursor-agent", "acp"}, {"agent", "acp"}}, auth: "cursor_login",
-		env: []string{"CURSOR_API_KEY", "CURSOR_AUTH_TOKEN", "CURSOR_API_ENDPOINT"}, homes: []string{".config/cursor/auth.json"},
+		name: "cursor-acp", title: "Cursor CLI, by ACP", commands: [][]string{{"cursor-agent", "acp"}, {"agent", "acp"}}, auth: "cursor_login", root: cursorRoot,
+		env: []string{"CURSOR_API_KEY", "CURSOR_AUTH_TOKEN", "CURSOR_API_ENDPOINT", cursorInsecure}, homes: []string{".config/cursor/auth.json"},
 		remedy: "install Cursor's CLI as cursor.com/docs/cli says, then run `cursor-agent login` or set CURSOR_API_KEY",
 	},
 	{
@@ -90,6 +91,9 @@ func Presets(getenv func(string) string) []*Provider {
 				o.Env[name] = v
 			}
 		}
+		if p.root != nil {
+			o.Command = slices.Concat(o.Command[:1], p.root(o.Env), o.Command[1:])
+		}
 		if p.args != nil {
 			o.Command = append(slices.Clone(o.Command), p.args(o.Env)...)
 		}
@@ -106,6 +110,21 @@ func Presets(getenv func(string) string) []*Provider {
 		out = append(out, New(o))
 	}
 	return append(out, New(Options{Network: true}))
+}
+
+// cursorInsecure is a variable of ours: with it Cursor's CLI takes the endpoint's certificate unchecked.
+const cursorInsecure = "SUBSTRAT_CURSOR_INSECURE"
+
+// cursorRoot are the flags that stand before "acp": the endpoint, and whether its certificate is checked. The key and the
+// token stay in the environment, where not everybody on the machine reads them.
+func cursorRoot(env map[string]string) (args []string) {
+	if url := env["CURSOR_API_ENDPOINT"]; url != "" {
+		args = append(args, "-e", url)
+	}
+	if env[cursorInsecure] != "" {
+		args = append(args, "-k")
+	}
+	return args
 }
 
 // codexArgs make Codex use an endpoint: it takes none from the environment, but from a provider of models in its settings.

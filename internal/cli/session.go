@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,10 +22,11 @@ func (a *app) sessionCommand() *cobra.Command {
 }
 
 // sessionFlags say whose sessions are meant.
-type sessionFlags struct{ provider, dir string }
+type sessionFlags struct{ provider, dir, command string }
 
 func (f *sessionFlags) add(cmd *cobra.Command, dir string) {
-	cmd.Flags().StringVar(&f.provider, "provider", "", "whose sessions: cursor, claude, codex, gemini (default all)")
+	cmd.Flags().StringVar(&f.provider, "provider", "", "whose sessions: cursor, claude, codex, gemini (default all); one that speaks ACP is started and asked")
+	cmd.Flags().StringVar(&f.command, "command", "", "the command of the provider acp")
 	cmd.Flags().StringVar(&f.dir, dir, "", "only those held in this directory")
 }
 
@@ -47,11 +49,14 @@ func (a *app) historians(f sessionFlags) ([]providers.Historian, agentcli.Histor
 func (a *app) sessionList() *cobra.Command {
 	var f sessionFlags
 	cmd := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List stored conversations, the latest first", Args: exactly(0),
-		Long: "List the conversations that agent CLIs keep in the user's home, the latest first. It reads their files and changes nothing, also\nwhile the CLI writes them; it needs no daemon.",
+		Long: "List the conversations that agent CLIs keep in the user's home, the latest first. It reads their files and changes nothing, also\nwhile the CLI writes them; it needs no daemon. With --provider of one that speaks ACP that is started and asked.",
 	}
 	f.add(cmd, "dir")
 	limit := cmd.Flags().IntP("limit", "n", 0, "how many at the most")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if told, ok, err := a.toldSessions(cmd.Context(), f); ok || err != nil {
+			return errors.Join(err, a.show(told, func() { a.sessionTable(told) }))
+		}
 		list, o, err := a.historians(f)
 		if err != nil {
 			return err
@@ -75,6 +80,24 @@ func (a *app) sessionList() *cobra.Command {
 		return errors.Join(a.show(out, func() { a.sessionTable(out) }), broken)
 	}
 	return cmd
+}
+
+// toldSessions asks the provider's own process, for one whose files cannot be read.
+func (a *app) toldSessions(ctx context.Context, f sessionFlags) (list []agentcli.StoredSession, ok bool, err error) {
+	if f.provider == "" {
+		return nil, false, nil
+	}
+	p, clear, err := a.chooseProvider(ctx, f.provider)
+	if err != nil {
+		return nil, false, usageError{err}
+	}
+	defer clear()
+	teller, ok := p.(agentcli.Teller)
+	if _, reads := p.(agentcli.Historian); !ok || reads {
+		return nil, false, nil
+	}
+	list, err = agentcli.Sessions(ctx, teller, agentcli.Options{Dir: f.dir, Environ: os.Environ(), Program: strings.Fields(f.command)})
+	return list, err == nil, err
 }
 
 func (a *app) sessionTable(list []agentcli.StoredSession) {
