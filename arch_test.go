@@ -66,7 +66,7 @@ var allowed = map[string]struct {
 	"internal/providers":                 {[]string{"", "agentcli", "agentcli/acp", "agentcli/cursor", "agentcli/scripted", "agentcli/claude", "agentcli/codex", "agentcli/gemini", "agentcli/turnjson"}, "the list of providers, for the daemon and the command line alike"},
 	"internal/daemon":                    {[]string{"", "agentcli", "internal/providers", "internal/api", "internal/config", "internal/engine", "internal/journal/sqlite", "internal/sandbox", "internal/sock", "internal/team", "internal/tool"}, "composition"},
 	"internal/demo":                      {[]string{"", "client"}, "a user of the daemon like any other"},
-	"internal/cli":                       {[]string{"", "agentcli", "agentcli/redact", "agentcli/toolrouter", "agentcli/turnjson", "client", "internal/daemon", "internal/demo", "internal/editor", "internal/providers", "internal/relay", "internal/render", "internal/sock", "internal/teamfile", "internal/tool", "internal/top"}, "the command line uses the client; only daemon, mcp, doctor and demo reach further"},
+	"internal/cli":                       {[]string{"", "agentcli", "agentcli/cursor", "agentcli/redact", "agentcli/toolrouter", "agentcli/turnjson", "client", "internal/daemon", "internal/demo", "internal/editor", "internal/providers", "internal/relay", "internal/render", "internal/sock", "internal/teamfile", "internal/tool", "internal/top"}, "the command line uses the client; only daemon, mcp, doctor and demo reach further"},
 	"internal/bench":                     {[]string{"*"}, "a program that measures the parts"},
 	"internal/bench/agent":               {nil, "the program that is run must weigh nothing"},
 	"internal/e2e":                       {[]string{"*"}, "tests of the whole"},

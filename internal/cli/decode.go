@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"os"
 
@@ -8,6 +9,7 @@ import (
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/agentcli"
+	"substrat.dev/substrat/agentcli/cursor"
 )
 
 func (a *app) decodeCommand() *cobra.Command {
@@ -20,6 +22,7 @@ understood becomes a notice. A stream that ends without the record that ends a t
 	}
 	provider := cmd.Flags().StringP("provider", "p", "cursor", "whose stream it is")
 	partial := cmd.Flags().Bool("partial", false, "the pieces of a text as they came, not each text whole")
+	format := cmd.Flags().String("format", "stream", "what was recorded: stream, or text, what Cursor's CLI prints by default")
 	raw := cmd.Flags().Bool("raw", false, "the CLI's own frame beside each event")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		p, clear, err := a.chooseProvider(cmd.Context(), *provider)
@@ -36,6 +39,13 @@ understood becomes a notice. A stream that ends without the record that ends a t
 			defer func() { _ = f.Close() }()
 			in = f
 		}
+		switch *format {
+		case "stream":
+		case "text":
+			return a.decodeText(in)
+		default:
+			return usageError{fmt.Errorf("there is no format %q: stream or text", *format)}
+		}
 		for e, err := range agentcli.Decode(cmd.Context(), p, in, *partial) {
 			if err != nil {
 				return err
@@ -51,4 +61,21 @@ understood becomes a notice. A stream that ends without the record that ends a t
 		return nil
 	}
 	return cmd
+}
+
+// textMost bounds what is read of a text: a turn's final words.
+const textMost = 64 << 20
+
+// decodeText makes the one event of an output without frames.
+func (a *app) decodeText(in io.Reader) error {
+	data, err := io.ReadAll(io.LimitReader(in, textMost))
+	if err != nil {
+		return substrat.Errorf(substrat.CodeInvalid, "cannot read the text: %v", err)
+	}
+	result := cursor.DecodeText(data, agentcli.Exit{})
+	line, err := agentcli.Line(agentcli.Event{Type: agentcli.EventResult, Result: &result, Offset: int64(len(data))}, false)
+	if err == nil {
+		_, err = a.Out.Write(line)
+	}
+	return err
 }

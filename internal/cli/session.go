@@ -54,8 +54,10 @@ func (a *app) sessionList() *cobra.Command {
 	f.add(cmd, "dir")
 	limit := cmd.Flags().IntP("limit", "n", 0, "how many at the most")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if told, ok, err := a.toldSessions(cmd.Context(), f); ok || err != nil {
-			return errors.Join(err, a.show(told, func() { a.sessionTable(told) }))
+		if told, ok, err := a.toldSessions(cmd.Context(), f); err != nil {
+			return err
+		} else if ok {
+			return a.show(told, func() { a.sessionTable(told) })
 		}
 		list, o, err := a.historians(f)
 		if err != nil {
@@ -89,7 +91,7 @@ func (a *app) toldSessions(ctx context.Context, f sessionFlags) (list []agentcli
 	}
 	p, clear, err := a.chooseProvider(ctx, f.provider)
 	if err != nil {
-		return nil, false, usageError{err}
+		return nil, false, nil // who reads the files says what there is
 	}
 	defer clear()
 	teller, ok := p.(agentcli.Teller)
