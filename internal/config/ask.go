@@ -136,6 +136,22 @@ func (c *Config) ServersFor(path, role string, getenv func(string) string) []Nam
 	return out
 }
 
+// Surroundings are what the file gives the processes of a provider beside what it asks for itself. A variable that is taken
+// from the environment and is not there is left out: an empty key hides a login that would work.
+func (c *Config) Surroundings(provider string, getenv func(string) string) (env map[string]string, paths []string) {
+	p := c.Providers[provider]
+	env = map[string]string{}
+	for k, v := range p.Env {
+		if from, ok := strings.CutPrefix(v, "$"); ok {
+			if v = getenv(from); v == "" {
+				continue
+			}
+		}
+		env[k] = v
+	}
+	return env, p.Paths
+}
+
 // Model resolves an alias of a model. What is no alias is a model's name.
 func (c *Config) Model(name string) string {
 	if m := c.Models[name]; m != "" {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -112,6 +113,11 @@ func (c *Config) check(name string, data []byte) error {
 		k.pattern("mcp."+s, 0, "agents", c.Servers[s].Agents...)
 	}
 	for _, p := range slices.Sorted(maps.Keys(c.Providers)) {
+		for _, path := range c.Providers[p].Paths {
+			if !filepath.IsAbs(path) || path == "/" {
+				k.bad("providers."+p, 0, "paths", "a path that is shown in a sandbox is absolute, and not all there is: %q", path)
+			}
+		}
 		for _, price := range []*float64{c.Providers[p].InputUSD, c.Providers[p].OutputUSD, c.Providers[p].CacheReadUSD, c.Providers[p].CacheWriteUSD} {
 			if price != nil && !(*price >= 0 && *price < 1e6) {
 				k.bad("providers."+p, 0, "input_usd_per_mtok", "a price is 0 or more dollars")

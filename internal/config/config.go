@@ -93,15 +93,18 @@ type Budget struct {
 	CostUSD float64               `toml:"cost_usd"`
 }
 
-// Provider is what is to be known of one kind of agent CLI. Prices are dollars for a million tokens.
+// Provider is what is to be known of one kind of agent CLI. Prices are dollars for a million tokens. Values of Env that
+// begin with $ are taken from the daemon's environment. Paths of the host are shown in its sandbox, read-only.
 type Provider struct {
-	Model         string   `toml:"model"`
-	Account       string   `toml:"account"`
-	ToolCap       *int     `toml:"tool_cap"`
-	InputUSD      *float64 `toml:"input_usd_per_mtok"`
-	OutputUSD     *float64 `toml:"output_usd_per_mtok"`
-	CacheReadUSD  *float64 `toml:"cache_read_usd_per_mtok"`
-	CacheWriteUSD *float64 `toml:"cache_write_usd_per_mtok"`
+	Env           map[string]string `toml:"env"`
+	Paths         []string          `toml:"paths"`
+	Model         string            `toml:"model"`
+	Account       string            `toml:"account"`
+	ToolCap       *int              `toml:"tool_cap"`
+	InputUSD      *float64          `toml:"input_usd_per_mtok"`
+	OutputUSD     *float64          `toml:"output_usd_per_mtok"`
+	CacheReadUSD  *float64          `toml:"cache_read_usd_per_mtok"`
+	CacheWriteUSD *float64          `toml:"cache_write_usd_per_mtok"`
 }
 
 // Policy decides about calls that match all that it names. The first that matches decides.

@@ -84,6 +84,11 @@ func (r rules) FreeLeast() uint64 { return uint64(r.c.Memory.FreeLeast) }
 // SuspendAfter implements engine.Rules.
 func (r rules) SuspendAfter() time.Duration { return time.Duration(r.c.Idle.SuspendAfter) }
 
+// Surroundings implements engine.Rules.
+func (r rules) Surroundings(provider string) (map[string]string, []string) {
+	return r.c.Surroundings(provider, os.Getenv)
+}
+
 // Account implements engine.Rules.
 func (r rules) Account(provider string) string { return r.c.Account(provider) }
 

@@ -179,6 +179,10 @@ func (r *runner) profile(a *attempt, cmd agentcli.Command, config []sandbox.Bind
 		}
 		p.Binds = append(p.Binds, sandbox.Bind{Host: x.Host, At: at, Optional: x.Optional})
 	}
+	_, paths := r.e.cfg.Rules.Surroundings(a.agent.Provider)
+	for _, path := range paths {
+		p.Binds = append(p.Binds, sandbox.Bind{Host: path, Optional: true})
+	}
 	return p
 }
 
@@ -196,6 +200,10 @@ func (r *runner) environment(a *attempt, cmd agentcli.Command) []string {
 		env["GORACE"] = raceOptions
 	}
 	for k, v := range cmd.Env {
+		env[k] = v
+	}
+	further, _ := r.e.cfg.Rules.Surroundings(a.agent.Provider)
+	for k, v := range further {
 		env[k] = v
 	}
 	out := make([]string, 0, len(env))

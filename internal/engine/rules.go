@@ -26,6 +26,8 @@ type Rules interface {
 	FreeLeast() uint64
 	// SuspendAfter is how long a live session may be idle.
 	SuspendAfter() time.Duration
+	// Surroundings are further variables for a provider's processes, and paths of the host that they are to see.
+	Surroundings(provider string) (env map[string]string, paths []string)
 	// Account names what the limits of a provider are counted on.
 	Account(provider string) string
 	// Cost is what usage costs in millionths of a dollar, if that is known.
@@ -108,6 +110,9 @@ func (NoRules) FreeLeast() uint64 { return 0 }
 
 // SuspendAfter implements Rules.
 func (NoRules) SuspendAfter() time.Duration { return 10 * time.Minute }
+
+// Surroundings implements Rules.
+func (NoRules) Surroundings(string) (env map[string]string, paths []string) { return nil, nil }
 
 // Account implements Rules.
 func (NoRules) Account(provider string) string { return provider }
