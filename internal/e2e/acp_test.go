@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -34,6 +35,18 @@ func acpWorld(t *testing.T) (*world, substrat.Agent) {
 	}
 	w.start()
 	return w, w.create(substrat.NewAgent{Name: "lead", Provider: "acp", Dir: dir, Command: []string{"python3", filepath.Join(dir, "agent.py")}})
+}
+
+// transcript gives an agent's transcript, as the command line prints it.
+func (w *world) transcript(ref string) string {
+	w.t.Helper()
+	cmd := exec.Command(w.bin, "log", ref)
+	cmd.Env = append(os.Environ(), "SUBSTRAT_HOME="+w.home, "GORACE=atexit_sleep_ms=0")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		w.t.Errorf("substrat log: %v\n%s", err, out)
+	}
+	return string(out)
 }
 
 // open gives the one open item of the queue, once there is one.
@@ -122,6 +135,16 @@ func TestACP(t *testing.T) {
 	w.start()
 	if text := w.completed(id); text != `answer {"outcome": "answered", "answers": [{"questionId": "q1", "selectedOptionIds": ["b"]}]}plan accepted` {
 		t.Errorf("said %q", text)
+	}
+
+	// The transcript tells what was asked, and what was answered to it, in their order.
+	id = w.send("lead", "ask which fruit?")
+	w.answer(w.open().ID, substrat.Answer{Choices: []string{"Pear"}})
+	w.completed(id)
+	log := w.transcript("lead")
+	asked, told, said := strings.LastIndex(log, "? asks: which fruit?"), strings.LastIndex(log, "(Pear)"), strings.LastIndex(log, `answer {"outcome"`)
+	if asked < 0 || told < asked || said < told {
+		t.Errorf("asked at %d, answered at %d, said so at %d:\n%s", asked, told, said, log)
 	}
 
 	// In the middle of what it says.

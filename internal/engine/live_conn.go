@@ -55,13 +55,19 @@ func (c *liveConn) ReadFrame(ctx context.Context) (agentcli.Frame, error) {
 
 // WriteFrame implements agentcli.Conn.
 func (c *liveConn) WriteFrame(ctx context.Context, line []byte) error {
+	// The line that begins the turn is in the transcript once the process has it: what comes after the turn's mark is read
+	// again by the next daemon. Any other stands before what the process makes of it.
+	begins := c.asked != nil
+	if c.tape != nil && !begins {
+		c.tape.add(line)
+	}
 	if err := c.s.t.Write(ctx, append(line[:len(line):len(line)], '\n')); err != nil {
 		return err
 	}
-	if c.tape != nil {
+	if c.tape != nil && begins {
 		c.tape.add(line)
 	}
-	if c.asked != nil {
+	if begins {
 		asked := c.asked
 		c.asked = nil
 		asked()
