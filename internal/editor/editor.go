@@ -7,11 +7,8 @@ package editor
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
-	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -31,9 +28,14 @@ type Options struct {
 	Log     *slog.Logger
 }
 
-// Serve speaks to the editor until it closes the connection or ctx ends.
+// leaving is how long Serve waits for what is under way when the connection has ended.
+const leaving = 5 * time.Second
+
+// Serve speaks to the editor until it closes the connection or ctx ends. The teams go on.
 func Serve(ctx context.Context, c *client.Client, o Options, in io.Reader, out io.Writer) error {
-	s := &server{c: c, o: o, sessions: map[acp.SessionId]*session{}}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s := &server{c: c, o: o, ctx: ctx, sessions: map[acp.SessionId]*session{}}
 	// The connection reads as soon as it is made; nothing is to come before we know it.
 	known := make(chan struct{})
 	s.conn = acp.NewAgentSideConnection(s, out, gated{in, known})
@@ -42,6 +44,11 @@ func Serve(ctx context.Context, c *client.Client, o Options, in io.Reader, out i
 	select {
 	case <-s.conn.Done():
 	case <-ctx.Done():
+	}
+	cancel()
+	select {
+	case <-s.left():
+	case <-time.After(leaving): // an editor that neither reads nor hangs up
 	}
 	return nil
 }
@@ -63,32 +70,72 @@ type server struct {
 	c    *client.Client
 	o    Options
 	conn *acp.AgentSideConnection
+	// ctx ends with the connection.
+	ctx context.Context
 
 	mu       sync.Mutex
 	sessions map[acp.SessionId]*session
+	prompts  sync.WaitGroup
+	leaving  bool
 }
 
-// session is one root agent that the editor talks to.
-type session struct {
-	*server
-	id   acp.SessionId
-	root string
-	// prompts go one at a time.
-	prompting sync.Mutex
-	// unanswered is the item that the next prompt is the answer to, "" for none.
-	unanswered string
+// enter counts a prompt that is under way; none begins once the connection has ended.
+func (s *server) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.leaving {
+		return false
+	}
+	s.prompts.Add(1)
+	return true
 }
+
+// left is closed when no prompt is under way any more.
+func (s *server) left() <-chan struct{} {
+	s.mu.Lock()
+	s.leaving = true
+	s.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.prompts.Wait()
+	}()
+	return done
+}
+
+// gone reports whether the editor has ended the connection, rather than a prompt.
+func (s *server) gone() bool {
+	select {
+	case <-s.conn.Done():
+		return true
+	default:
+		return s.ctx.Err() != nil
+	}
+}
+
+// The protocol's codes of errors.
+const (
+	codeInvalid  = -32602
+	codeInternal = -32603
+	codeNotFound = -32002
+)
 
 // refusal turns an error of the daemon's into one that the editor shows.
 func refusal(err error) error {
 	if err == nil {
 		return nil
 	}
-	text := err.Error()
-	if substrat.CodeOf(err) == substrat.CodeUnavailable {
-		text = "the Substrat daemon is not running: start it with `substrat daemon start`, then try again"
+	code, text := substrat.CodeOf(err), err.Error()
+	out := &acp.RequestError{Code: codeInternal, Message: text, Data: map[string]any{"code": code}}
+	switch code {
+	case substrat.CodeUnavailable:
+		out.Message = "the Substrat daemon is not running: start it with `substrat daemon start`, then try again"
+	case substrat.CodeInvalid, substrat.CodeTooLarge:
+		out.Code = codeInvalid
+	case substrat.CodeNotFound, substrat.CodeTerminated:
+		out.Code = codeNotFound
 	}
-	return &acp.RequestError{Code: -32603, Message: text}
+	return out
 }
 
 // Initialize implements acp.Agent.
@@ -111,152 +158,16 @@ func (s *server) Authenticate(context.Context, acp.AuthenticateRequest) (acp.Aut
 	return acp.AuthenticateResponse{}, nil
 }
 
-// NewSession implements acp.Agent.
-func (s *server) NewSession(ctx context.Context, p acp.NewSessionRequest) (acp.NewSessionResponse, error) {
-	if len(p.McpServers) > 0 {
-		s.o.Log.Warn("the editor's MCP servers are not handed to agents; configure them in substrat.toml", "servers", len(p.McpServers))
-	}
-	var a substrat.Agent
-	var err error
-	if s.o.Agent != "" {
-		a, err = s.c.Agent(ctx, s.o.Agent)
-		if err == nil && a.Parent != "" {
-			err = substrat.Errorf(substrat.CodeInvalid, "%s is not the root of a team", a.Path)
-		}
-	} else {
-		a, err = s.makeRoot(ctx, p.Cwd)
-	}
-	if err != nil {
-		return acp.NewSessionResponse{}, refusal(err)
-	}
-	return acp.NewSessionResponse{SessionId: s.open(a.ID).id}, nil
-}
-
-// namesMost is how many names are tried for a root.
-const namesMost = 100
-
-// makeRoot makes a root that is named after the directory.
-func (s *server) makeRoot(ctx context.Context, dir string) (substrat.Agent, error) {
-	n := s.o.New
-	n.Dir = dir
-	base := "editor-" + clean(filepath.Base(dir))
-	for i := 1; ; i++ {
-		n.Name = base
-		if i > 1 {
-			n.Name = fmt.Sprintf("%s-%d", base, i)
-		}
-		a, err := s.c.CreateAgent(ctx, n)
-		if substrat.CodeOf(err) != substrat.CodeConflict || i >= namesMost {
-			return a, err
-		}
-	}
-}
-
-// clean makes a name that agents may have of one that directories may have.
-func clean(name string) string {
-	out := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-', r == '_':
-			return r
-		case r >= 'A' && r <= 'Z':
-			return r + 'a' - 'A'
-		}
-		return '-'
-	}, name)
-	out = strings.Trim(out, "-_")
-	if out == "" {
-		return "project"
-	}
-	return out[:min(len(out), 40)]
-}
-
-func (s *server) open(root string) *session {
+// Cancel implements acp.Agent: the session's prompts end, with the turns of the team.
+func (s *server) Cancel(_ context.Context, p acp.CancelNotification) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	id := acp.SessionId(root)
-	if x := s.sessions[id]; x != nil {
-		return x
+	x := s.sessions[p.SessionId]
+	s.mu.Unlock()
+	if x != nil {
+		x.cancel()
 	}
-	x := &session{server: s, id: id, root: root}
-	s.sessions[id] = x
-	return x
+	return nil
 }
-
-// find gives a session of the editor's; one of an earlier connection is taken up again.
-func (s *server) find(ctx context.Context, id acp.SessionId) (*session, substrat.Agent, error) {
-	a, err := s.c.Agent(ctx, string(id))
-	if err != nil {
-		return nil, a, refusal(err)
-	}
-	if a.Parent != "" || a.State == substrat.Terminated {
-		return nil, a, acp.NewInvalidParams(map[string]string{"error": "no such session: " + string(id)})
-	}
-	return s.open(a.ID), a, nil
-}
-
-// LoadSession implements acp.AgentLoader: what was said so far is told again, then the session goes on.
-func (s *server) LoadSession(ctx context.Context, p acp.LoadSessionRequest) (acp.LoadSessionResponse, error) {
-	x, _, err := s.find(ctx, p.SessionId)
-	if err != nil {
-		return acp.LoadSessionResponse{}, err
-	}
-	turns, err := s.c.Turns(ctx, x.root, 0)
-	if err != nil {
-		return acp.LoadSessionResponse{}, refusal(err)
-	}
-	for _, t := range turns {
-		prompted := false
-		for _, id := range t.Messages {
-			m, err := s.c.Message(ctx, id)
-			if err == nil && m.From == substrat.User {
-				prompted = true
-				x.update(ctx, acp.UpdateUserMessageText(m.Text))
-			}
-		}
-		switch {
-		case t.Text == "":
-		case prompted:
-			x.update(ctx, acp.UpdateAgentMessageText(t.Text))
-		default:
-			x.update(ctx, acp.UpdateAgentMessageText("\n\n"+t.Text))
-		}
-	}
-	return acp.LoadSessionResponse{}, nil
-}
-
-// ResumeSession implements acp.Agent.
-func (s *server) ResumeSession(ctx context.Context, p acp.ResumeSessionRequest) (acp.ResumeSessionResponse, error) {
-	_, _, err := s.find(ctx, p.SessionId)
-	return acp.ResumeSessionResponse{}, err
-}
-
-// ListSessions implements acp.Agent: every root that lives.
-func (s *server) ListSessions(ctx context.Context, p acp.ListSessionsRequest) (acp.ListSessionsResponse, error) {
-	agents, err := s.c.Agents(ctx, false)
-	if err != nil {
-		return acp.ListSessionsResponse{}, refusal(err)
-	}
-	out := acp.ListSessionsResponse{Sessions: []acp.SessionInfo{}}
-	for _, a := range agents {
-		if a.Parent != "" || p.Cwd != nil && *p.Cwd != a.Dir {
-			continue
-		}
-		at := a.CreatedAt.Format(time.RFC3339)
-		out.Sessions = append(out.Sessions, acp.SessionInfo{SessionId: acp.SessionId(a.ID), Cwd: a.Dir, Title: acp.Ptr(a.Path), UpdatedAt: &at})
-	}
-	return out, nil
-}
-
-// CloseSession implements acp.Agent: the team goes on.
-func (s *server) CloseSession(_ context.Context, p acp.CloseSessionRequest) (acp.CloseSessionResponse, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.sessions, p.SessionId)
-	return acp.CloseSessionResponse{}, nil
-}
-
-// Cancel implements acp.Agent. The connection ends the prompt's context, which is where it is dealt with.
-func (s *server) Cancel(context.Context, acp.CancelNotification) error { return nil }
 
 // SetSessionMode implements acp.Agent: there are none.
 func (s *server) SetSessionMode(context.Context, acp.SetSessionModeRequest) (acp.SetSessionModeResponse, error) {
@@ -266,11 +177,4 @@ func (s *server) SetSessionMode(context.Context, acp.SetSessionModeRequest) (acp
 // SetSessionConfigOption implements acp.Agent: there are none.
 func (s *server) SetSessionConfigOption(context.Context, acp.SetSessionConfigOptionRequest) (acp.SetSessionConfigOptionResponse, error) {
 	return acp.SetSessionConfigOptionResponse{}, acp.NewMethodNotFound(acp.AgentMethodSessionSetConfigOption)
-}
-
-// update sends one update. An editor that is gone shows by the end of the connection.
-func (x *session) update(ctx context.Context, u acp.SessionUpdate) {
-	if err := x.conn.SessionUpdate(context.WithoutCancel(ctx), acp.SessionNotification{SessionId: x.id, Update: u}); err != nil {
-		x.o.Log.Warn("cannot send an update", "error", err)
-	}
 }
