@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -23,7 +22,31 @@ type editorUser struct {
 	asked []string
 	// choose picks an option of what is asked, "" to cancel.
 	choose func(title string) string
-	said   chan struct{}
+	// hold leaves what is asked without an answer until it is taken back.
+	hold bool
+	said chan struct{}
+	// hangUp ends the connection as an editor that quits does, and waits for our side to end.
+	hangUp func()
+}
+
+// heard waits until a text was told, and gives what was told up to then.
+func (u *editorUser) heard(t *testing.T, text string) (told string) {
+	t.Helper()
+	late := time.After(patience)
+	for told = u.take(); !strings.Contains(told, text); told += u.take() {
+		select {
+		case <-u.said:
+		case <-late:
+			t.Fatalf("not told: %s\ntold:\n%s", text, told)
+		}
+	}
+	return told
+}
+
+func (u *editorUser) chooses(choice string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.hold, u.choose = choice == "hold", func(string) string { return choice }
 }
 
 func (u *editorUser) note(text string) {
@@ -58,6 +81,9 @@ func (u *editorUser) SessionUpdate(_ context.Context, n acp.SessionNotification)
 			if c.Content != nil && c.Content.Content.Text != nil {
 				text += " " + c.Content.Content.Text.Text
 			}
+			if c.Diff != nil && c.Diff.OldText != nil {
+				text += " diff " + c.Diff.Path + " " + *c.Diff.OldText + "=>" + c.Diff.NewText
+			}
 		}
 		u.note("\n[end " + string(*x.ToolCallUpdate.Status) + text + "]\n")
 	case x.Plan != nil:
@@ -66,11 +92,17 @@ func (u *editorUser) SessionUpdate(_ context.Context, n acp.SessionNotification)
 	return nil
 }
 
-func (u *editorUser) RequestPermission(_ context.Context, r acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
+func (u *editorUser) RequestPermission(ctx context.Context, r acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
 	u.mu.Lock()
 	u.asked = append(u.asked, *r.ToolCall.Title)
-	choose := u.choose
+	choose, hold := u.choose, u.hold
 	u.mu.Unlock()
+	if hold {
+		u.note("\n[asked " + *r.ToolCall.Title + "]\n")
+		<-ctx.Done()
+		u.note("\n[taken back]\n")
+		return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeCancelled()}, nil
+	}
 	choice := choose(*r.ToolCall.Title)
 	for _, o := range r.Options {
 		if string(o.OptionId) == choice {
@@ -123,13 +155,14 @@ func (w *world) edit(args ...string) (*editorUser, *acp.ClientSideConnection) {
 	}
 	u := &editorUser{said: make(chan struct{}, 1), choose: func(string) string { return "" }}
 	conn := acp.NewClientSideConnection(u, in, out)
-	w.t.Cleanup(func() {
+	u.hangUp = sync.OnceFunc(func() {
 		_ = in.Close()
+		<-conn.Done() // all of its output is read
 		if err := cmd.Wait(); err != nil {
 			w.t.Errorf("substrat acp: %v", err)
 		}
-		_, _ = io.Copy(io.Discard, out)
 	})
+	w.t.Cleanup(u.hangUp)
 	return u, conn
 }
 
@@ -178,9 +211,7 @@ func TestEditor(t *testing.T) {
 	check(r, err, acp.StopReasonEndTurn, "starting ", "[call Bash echo from the root in_progress]", "[end completed ```\nfrom the root", "asked the kid", "/kid: work", "[end completed child is done]")
 
 	// A question with choices is the editor's user's, and the answer the next message: the prompt lasts until it was dealt with.
-	u.mu.Lock()
-	u.choose = func(string) string { return "blue" }
-	u.mu.Unlock()
+	u.chooses("blue")
 	r, err = w.prompt(conn, s.SessionId, script(step{"mcp": "ask_user", "args": map[string]any{"question": "which colour?", "options": []string{"red", "blue"}}}, step{"text": "waiting"}))
 	check(r, err, acp.StopReasonEndTurn, "waiting", "blue")
 	if len(u.asked) != 1 || !strings.Contains(u.asked[0], "which colour?") {
@@ -204,9 +235,7 @@ func TestEditor(t *testing.T) {
 		}
 		done <- r
 	}()
-	for told := ""; !strings.Contains(told, "sleep 600"); told += u.take() {
-		<-u.said
-	}
+	u.heard(t, "sleep 600")
 	if err := conn.Cancel(t.Context(), acp.CancelNotification{SessionId: s.SessionId}); err != nil {
 		t.Fatal(err)
 	}

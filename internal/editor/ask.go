@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	acp "github.com/coder/acp-go-sdk"
 
@@ -38,7 +39,7 @@ func (f *following) catchUp(ctx context.Context) error {
 
 // ask puts an item before the editor's user, once in a prompt.
 func (f *following) ask(ctx context.Context, x substrat.Item) {
-	if f.stopping || f.taken[x.ID] {
+	if f.stopping || f.taken[x.ID] || f.isTold(x.ID) {
 		return
 	}
 	f.taken[x.ID] = true
@@ -119,7 +120,12 @@ func (f *following) decide(ctx context.Context, x substrat.Item) {
 	if purpose == "" {
 		purpose = string(x.Kind)
 	}
-	title, text := firstLine(fmt.Sprintf("%s %s: %s", x.Agent, purpose, x.Text)), fmt.Sprintf("**%s** %s:\n\n%s", x.Agent, purpose, clip(x.Text))
+	title := x.Text
+	if !strings.HasPrefix(title, x.Agent+" ") {
+		title = fmt.Sprintf("%s %s: %s", x.Agent, purpose, x.Text)
+	}
+	title = firstLine(title)
+	text := fmt.Sprintf("**%s** %s:\n\n%s", x.Agent, purpose, clip(x.Text))
 	if x.Multiple {
 		text += "\n\n(Here you can choose one; `substrat answer " + x.ID + "` takes several.)"
 	}
@@ -129,18 +135,19 @@ func (f *following) decide(ctx context.Context, x substrat.Item) {
 	answer, err := f.conn.RequestPermission(ctx, acp.RequestPermissionRequest{SessionId: f.id, Options: optionsOf(x), ToolCall: acp.ToolCallUpdate{
 		ToolCallId: id, Title: &title, Kind: &kind, Status: acp.Ptr(acp.ToolCallStatusPending), Content: content, RawInput: rawOf(x.Input),
 	}})
-	status, result := acp.ToolCallStatusFailed, "not answered here: `substrat queue` shows what is open"
+	status, result := acp.ToolCallStatusFailed, "not decided here; `substrat queue` shows what is open"
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
 		f.o.Log.Warn("the editor cannot have an item decided", "item", x.ID, "error", err)
 	case answer.Outcome.Selected != nil:
 		choice := string(answer.Outcome.Selected.OptionId)
-		_, err := f.c.AnswerItem(ctx, x.ID, substrat.Answer{Choices: []string{choice}})
+		// The item's end withdraws what is asked; the answer that ends it is not to be cut short by that.
+		_, err := f.c.AnswerItem(f.ctx, x.ID, substrat.Answer{Choices: []string{choice}})
 		switch code := substrat.CodeOf(err); {
 		case err == nil:
 			status, result = acp.ToolCallStatusCompleted, "answered: "+choice
-		case ctx.Err() != nil, code == substrat.CodeConflict, code == substrat.CodeNotFound: // somebody else was faster
+		case code == substrat.CodeConflict, code == substrat.CodeNotFound: // somebody else was faster
 		default:
 			result = err.Error()
 			f.o.Log.Warn("cannot answer an item", "item", x.ID, "error", err)
