@@ -145,6 +145,18 @@ func TestEditorEndings(t *testing.T) {
 		t.Errorf("told:\n%s", got)
 	}
 
+	// A daemon that dies and comes again in the middle of a prompt loses nothing of it, and tells nothing twice.
+	d.u.take()
+	done := d.begins(script(step{"text": "before "}, step{"shell": "sleep 2"}, step{"text": "after"}), "sleep 2")
+	w.kill()
+	w.start()
+	if r := <-done; r.StopReason != acp.StopReasonEndTurn {
+		t.Errorf("over a restart: %v", r.StopReason)
+	}
+	if got := d.u.take(); !strings.Contains(got, "after") || strings.Contains(got, "before") {
+		t.Errorf("told after the restart:\n%s", got)
+	}
+
 	// A root that failed for good asks the user; who leaves it at that gets the failure.
 	d.u.chooses("dismiss")
 	_, err := w.prompt(d.conn, d.id, script(step{"fault": "bad_model"}))
@@ -154,7 +166,7 @@ func TestEditorEndings(t *testing.T) {
 	d.u.take()
 
 	// Stopped, the whole team is: a child's turn too, and what the news of it would wake.
-	done := d.begins(script(append(kid(script(step{"shell": "sleep 600"})), step{"text": "sent"})...), d.root+"/kid: work")
+	done = d.begins(script(append(kid(script(step{"shell": "sleep 600"})), step{"text": "sent"})...), d.root+"/kid: work")
 	w.turnOf(d.root + "/kid")
 	if err := d.conn.Cancel(t.Context(), acp.CancelNotification{SessionId: d.id}); err != nil {
 		t.Fatal(err)

@@ -183,10 +183,10 @@ func (f *following) loop(ctx context.Context, c *call, items <-chan client.Strea
 	cancelled := c.cancelled
 	var late <-chan time.Time
 	for {
-		look := false
+		var look bool
 		select {
 		case item := <-items:
-			look = f.batch(ctx, item, items)
+			look = f.batch(item, items)
 		case ev := <-events:
 			look = f.event(ctx, ev)
 		case <-tick.C:
@@ -216,7 +216,7 @@ func (f *following) loop(ctx context.Context, c *call, items <-chan client.Strea
 }
 
 // batch shows what the root's stream gave. Pieces of text that have piled up go to the editor as one.
-func (f *following) batch(ctx context.Context, item client.StreamItem, more <-chan client.StreamItem) (look bool) {
+func (f *following) batch(item client.StreamItem, more <-chan client.StreamItem) (look bool) {
 	f.heard = time.Now()
 	for {
 		var next *client.StreamItem
@@ -236,7 +236,7 @@ func (f *following) batch(ctx context.Context, item client.StreamItem, more <-ch
 			}
 			break
 		}
-		f.item(ctx, item)
+		f.item(item)
 		f.at = client.StreamPos{Turn: item.Number, Offset: item.Offset}
 		look = look || item.Ended != nil
 		if next == nil {

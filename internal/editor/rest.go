@@ -121,6 +121,10 @@ func (f *following) holding(ctx context.Context, a substrat.Agent) (string, erro
 			if r.Until == nil || time.Until(*r.Until) > soon {
 				return r.Text, nil
 			}
+		case substrat.WaitsBackoff:
+			if f.stopping {
+				return r.Text, nil
+			}
 		}
 	}
 	return "", nil

@@ -14,7 +14,7 @@ import (
 )
 
 // item shows one thing of the root's own turns.
-func (f *following) item(ctx context.Context, x client.StreamItem) {
+func (f *following) item(x client.StreamItem) {
 	switch {
 	case x.Started != nil && f.spoke:
 		f.spoke = false
