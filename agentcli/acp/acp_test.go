@@ -232,9 +232,12 @@ func TestList(t *testing.T) {
 	if _, err := agentcli.Sessions(t.Context(), p, o); substrat.CodeOf(err) != substrat.CodeUnsupported {
 		t.Errorf("%v", err)
 	}
-	none := acp.New(acp.Options{Command: []string{"/bin/sh", "-c", "echo no agent >&2; exit 4"}})
-	if _, err := agentcli.Sessions(t.Context(), none, o); err == nil || !strings.Contains(err.Error(), "no agent") {
-		t.Errorf("%v", err)
+	// Whether it reads what it is asked before it ends, or not: what it said is the reason.
+	for _, deaf := range []string{"", "exec 0<&-; ", "exec 0<&-; sleep 0.1; "} {
+		none := acp.New(acp.Options{Command: []string{"/bin/sh", "-c", deaf + "echo no agent >&2; exit 4"}})
+		if _, err := agentcli.Sessions(t.Context(), none, o); err == nil || !strings.Contains(err.Error(), "no agent") {
+			t.Errorf("%q: %v", deaf, err)
+		}
 	}
 }
 

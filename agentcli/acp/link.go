@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/agentcli"
@@ -38,11 +39,12 @@ func (l *link) reply(ctx context.Context, id json.RawMessage, result any, e *rpc
 // early to mean anything; requests are answered so that the agent never waits.
 func (l *link) call(ctx context.Context, id, method string, params, result any) (*rpcError, error) {
 	line, err := request(ourPrefix+id, method, params)
-	if err := l.send(ctx, line, err); err != nil {
-		return nil, err
+	deaf := l.send(ctx, line, err)
+	if deaf != nil && !gone(deaf) {
+		return nil, deaf
 	}
 	for {
-		f, err := l.conn.ReadFrame(ctx)
+		f, err := l.lastWords(ctx, deaf)
 		if err != nil {
 			return nil, err
 		}
@@ -76,6 +78,24 @@ func (l *link) call(ctx context.Context, id, method string, params, result any) 
 		}
 		return nil, nil
 	}
+}
+
+// lastWordsTime is how long a process that no longer reads may take to end.
+const lastWordsTime = 5 * time.Second
+
+// lastWords reads on. After deaf, an error that says that the process no longer reads, what it printed before still counts, and its
+// end says more than that error; one that does not end is given up with it.
+func (l *link) lastWords(ctx context.Context, deaf error) (agentcli.Frame, error) {
+	if deaf == nil {
+		return l.conn.ReadFrame(ctx)
+	}
+	timed, cancel := context.WithTimeout(ctx, lastWordsTime)
+	defer cancel()
+	f, err := l.conn.ReadFrame(timed)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = deaf
+	}
+	return f, err
 }
 
 // barrier passes over what an agent still tells of before: its answer to a request that it does not know comes after what it
