@@ -1,7 +1,7 @@
 # Everything a newcomer needs: make demo, make test. `make help` lists the rest.
 export CGO_ENABLED ?= 0
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS = -s -w -X substrat.dev/substrat/internal/cli.version=$(VERSION)
+LDFLAGS = -s -w -X substrat.dev/substrat/internal/version.linked=$(VERSION)
 BIN = bin/substrat
 
 .PHONY: help build demo test lint soak bench fuzz cross peers check-inspector clean
@@ -9,8 +9,8 @@ BIN = bin/substrat
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
-build: ## the binary, in bin/
-	go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/substrat
+build: ## the two programs, in bin/
+	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/substrat ./cmd/substrat-shim
 
 demo: build ## a team of three agents mends a failing test while the daemon is killed twice
 	@sh scripts/setup.sh bwrap git
@@ -25,7 +25,7 @@ lint: ## vet and golangci-lint
 
 cross: ## build for every platform
 	@for p in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do \
-	  echo "build $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} go build -trimpath -o /dev/null ./cmd/substrat || exit 1; done
+	  echo "build $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} go build -trimpath -o /dev/null ./cmd/... || exit 1; done
 
 bench: build ## each unit of work beside its floor, measured in the same run
 	go run ./internal/bench -substrat $(BIN)

@@ -56,6 +56,8 @@ var allowed = map[string]struct {
 	"internal/sock":                  {[]string{""}, "a leaf"},
 	"internal/workspace":             {[]string{""}, "directories and git on the host: it knows neither who may ask nor what runs there"},
 	"internal/record":                {[]string{"", "agentcli"}, "a file and its format; it knows turns and calls, not who runs them"},
+	"internal/netns":                 {nil, "a step between shim and bwrap: sockets, and nothing of who may use them"},
+	"internal/version":               {nil, "a leaf: one word"},
 	"internal/relay":                 {[]string{"internal/sock"}, "runs inside the sandbox, small and without state"},
 	"internal/sim":                   {nil, "stands for a foreign program: it must not share the code it is there to check"},
 	"internal/tool":                  {[]string{"", "internal/team", "internal/sock"}, "tools issue the core's commands through a host"},
@@ -66,14 +68,15 @@ var allowed = map[string]struct {
 	"internal/providers":                 {[]string{"", "agentcli", "agentcli/acp", "agentcli/cursor", "agentcli/scripted", "agentcli/claude", "agentcli/codex", "agentcli/gemini", "agentcli/turnjson"}, "the list of providers, for the daemon and the command line alike"},
 	"internal/daemon":                    {[]string{"", "agentcli", "internal/providers", "internal/api", "internal/config", "internal/engine", "internal/journal/sqlite", "internal/sandbox", "internal/sock", "internal/team", "internal/tool"}, "composition"},
 	"internal/demo":                      {[]string{"", "client"}, "a user of the daemon like any other"},
-	"internal/cli":                       {[]string{"", "agentcli", "agentcli/cursor", "agentcli/redact", "agentcli/toolrouter", "agentcli/turnjson", "client", "internal/daemon", "internal/demo", "internal/editor", "internal/providers", "internal/relay", "internal/render", "internal/sock", "internal/teamfile", "internal/tool", "internal/top"}, "the command line uses the client; only daemon, mcp, doctor and demo reach further"},
+	"internal/cli":                       {[]string{"", "agentcli", "agentcli/cursor", "agentcli/redact", "agentcli/toolrouter", "agentcli/turnjson", "client", "internal/daemon", "internal/demo", "internal/editor", "internal/providers", "internal/relay", "internal/render", "internal/sock", "internal/teamfile", "internal/tool", "internal/top", "internal/version"}, "the command line uses the client; only daemon, mcp, doctor and demo reach further"},
 	"internal/bench":                     {[]string{"*"}, "a program that measures the parts"},
 	"internal/bench/agent":               {nil, "the program that is run must weigh nothing"},
 	"internal/e2e":                       {[]string{"*"}, "tests of the whole"},
 	"examples/run":                       {[]string{"agentcli", "agentcli/cursor"}, "an example of the library uses the library alone"},
 	"examples/scripted/go/substratagent": {nil, "a library to be copied: it speaks the protocol and shares no code with the host"},
 	"examples/scripted/go/echo":          {[]string{"examples/scripted/go/substratagent"}, "an example uses its library and nothing else"},
-	"cmd/substrat":                       {[]string{"internal/cli", "internal/sim", "internal/turn", "internal/relay", "internal/sock"}, "main chooses who runs"},
+	"cmd/substrat":                       {[]string{"internal/cli", "internal/sim", "internal/turn", "internal/netns"}, "main chooses who runs"},
+	"cmd/substrat-shim":                  {[]string{"internal/turn", "internal/netns", "internal/relay", "internal/version"}, "main chooses who runs; what it links is started for every turn and has to stay small"},
 }
 
 // size alarms. A file over the limit is about to become a pot.

@@ -30,7 +30,7 @@ go to the editor's user. Each session of the editor is a root of its own, unless
 		if err != nil {
 			return err
 		}
-		o.New.Sandbox, o.Version = substrat.Sandbox(sandbox), version
+		o.New.Sandbox, o.Version = substrat.Sandbox(sandbox), Version()
 		o.Log = slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		return editor.Serve(cmd.Context(), c, o, a.In, a.Out)
 	}

@@ -17,6 +17,7 @@ import (
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/client"
 	"substrat.dev/substrat/internal/daemon"
+	"substrat.dev/substrat/internal/relay"
 )
 
 // Surroundings are what a command has of the world.
@@ -43,7 +44,7 @@ const (
 // Run carries out one command line and gives the exit code: 0 done, 1 failed, 2 not understood, 3 no daemon.
 func Run(ctx context.Context, args []string, s Surroundings) int {
 	if len(args) > 0 && args[0] == "mcp" && !asOperator(args) {
-		return relayAgent(ctx, args[1:], s)
+		return relay.Main(ctx, args[1:], s.Getenv, s.In, s.Out, s.Err)
 	}
 	a := &app{Surroundings: s}
 	root := a.root()

@@ -2,11 +2,8 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"net"
 	"net/url"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,41 +22,6 @@ func asOperator(args []string) bool {
 		}
 	}
 	return false
-}
-
-// relayAgent is what an agent CLI starts for its tools. It is apart from the other commands because it has to be up in a
-// few milliseconds.
-func relayAgent(ctx context.Context, args []string, s Surroundings) int {
-	socket := s.Getenv("SUBSTRAT_SOCKET")
-	if socket == "" {
-		fmt.Fprintln(s.Err, "substrat: cannot reach the agent's socket: SUBSTRAT_SOCKET is not set")
-		fmt.Fprintln(s.Err, "hint: agent CLIs start this; as a person use substrat mcp --as PATH")
-		return exitUsage
-	}
-	o := relay.Options{
-		Dial:  func(ctx context.Context) (io.ReadWriteCloser, error) { return sock.Dial(ctx, socket) },
-		Token: s.Getenv("SUBSTRAT_TOKEN"), Stdin: s.In, Stdout: s.Out,
-	}
-	if path := s.Getenv("SUBSTRAT_TOKEN_FILE"); path != "" {
-		token, err := os.ReadFile(path)
-		if err != nil {
-			fmt.Fprintln(s.Err, "substrat: cannot read the turn's token:", err)
-			return exitFailure
-		}
-		o.Token = string(token)
-	}
-	for i, a := range args {
-		if id, ok := strings.CutPrefix(a, "--agent-id="); ok {
-			o.AgentID = id
-		} else if a == "--agent-id" && i+1 < len(args) {
-			o.AgentID = args[i+1]
-		}
-	}
-	if err := relay.Run(ctx, o); err != nil {
-		fmt.Fprintln(s.Err, "substrat:", err)
-		return exitFailure
-	}
-	return exitOK
 }
 
 func (a *app) mcpCommand() *cobra.Command {

@@ -3,28 +3,14 @@ package cli
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"substrat.dev/substrat/internal/version"
 )
 
-// version is set by the linker.
-var version string
-
-// Version names this build: what the linker was told, else the commit it was built from.
-func Version() string {
-	if version != "" {
-		return version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				return s.Value[:min(12, len(s.Value))]
-			}
-		}
-	}
-	return "dev"
-}
+// Version names this build.
+func Version() string { return version.String() }
 
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{Use: "version", Short: "Show the version", Args: exactly(0),

@@ -57,7 +57,7 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	defer lock.release()
-	exe, err := placeBinary(cfg.Home)
+	exe, shim, err := placeBinaries(ctx, cfg.Home, cfg.Version, cfg.Log)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	e, err := engine.Open(ctx, engine.Config{
-		Home: cfg.Home, Version: cfg.Version, Exe: exe, Slots: cfg.Slots, Rules: rules{c: configured}, Providers: providers(), Log: cfg.Log,
+		Home: cfg.Home, Version: cfg.Version, Exe: exe, Shim: shim, Slots: cfg.Slots, Rules: rules{c: configured}, Providers: providers(), Log: cfg.Log,
 	}, j)
 	if err != nil {
 		return errors.Join(err, j.Close())

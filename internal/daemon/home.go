@@ -1,10 +1,15 @@
 package daemon
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -69,26 +74,48 @@ func takeLock(home string) (*lock, error) {
 
 func (l *lock) release() { _ = l.f.Close() }
 
-// placeBinary finds our own binary and links it into the home's bin directory, where agents without a sandbox find it.
-func placeBinary(home string) (string, error) {
-	exe, err := os.Executable()
+// placeBinaries finds our own programs and links them into the home's bin directory, where agents without a sandbox find them.
+func placeBinaries(ctx context.Context, home, version string, log *slog.Logger) (exe, shim string, err error) {
+	exe, err = os.Executable()
 	if err != nil {
-		return "", substrat.Errorf(substrat.CodeInternal, "cannot find the substrat binary: %v", err)
+		return "", "", substrat.Errorf(substrat.CodeInternal, "cannot find the substrat binary: %v", err)
 	}
 	if real, err := filepath.EvalSymlinks(exe); err == nil {
 		exe = real
 	}
-	for _, name := range []string{"substrat", "cursor-agent"} {
+	if shim, err = findShim(ctx, exe, version); err != nil {
+		log.Warn("turns start slower: the small program is not used", "error", err)
+		shim = exe
+	}
+	for name, target := range map[string]string{"substrat": exe, "cursor-agent": exe, ShimName: shim} {
 		link := filepath.Join(home, "bin", name)
-		if at, err := os.Readlink(link); err == nil && at == exe {
+		if at, err := os.Readlink(link); err == nil && at == target {
 			continue
 		}
 		if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", substrat.Errorf(substrat.CodeStorage, "cannot replace %s: %v", link, err)
+			return "", "", substrat.Errorf(substrat.CodeStorage, "cannot replace %s: %v", link, err)
 		}
-		if err := os.Symlink(exe, link); err != nil {
-			return "", substrat.Errorf(substrat.CodeStorage, "cannot link %s: %v", link, err)
+		if err := os.Symlink(target, link); err != nil {
+			return "", "", substrat.Errorf(substrat.CodeStorage, "cannot link %s: %v", link, err)
 		}
 	}
-	return exe, nil
+	return exe, shim, nil
+}
+
+// ShimName is the small program that lies beside the substrat binary.
+const ShimName = "substrat-shim"
+
+// findShim gives the small program, if it is of the same build: what it and the daemon say to each other may differ between two.
+func findShim(ctx context.Context, exe, version string) (string, error) {
+	path := filepath.Join(filepath.Dir(exe), ShimName)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, path, "version").Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	if got := strings.TrimSpace(string(out)); got != version {
+		return "", fmt.Errorf("%s is of version %s, this is %s", path, got, version)
+	}
+	return path, nil
 }

@@ -28,23 +28,23 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// binary builds cmd/substrat, under the race detector if the tests are, and with build tags if asked.
+// binary builds the programs, under the race detector if the tests are, and with build tags if asked.
 func binary(t *testing.T, tags string) string {
 	t.Helper()
 	built.Lock()
 	defer built.Unlock()
-	path := filepath.Join(built.dir, "substrat"+tags)
+	path := filepath.Join(built.dir, "with-"+tags, "substrat")
 	if err, ok := built.done[tags]; ok {
 		if err != nil {
 			t.Fatal(err)
 		}
 		return path
 	}
-	args := []string{"build", "-o", path, "-tags", tags}
+	args := []string{"build", "-o", filepath.Dir(path) + "/", "-tags", tags}
 	if raceEnabled {
 		args = append(args, "-race")
 	}
-	out, err := exec.Command("go", append(args, "substrat.dev/substrat/cmd/substrat")...).CombinedOutput()
+	out, err := exec.Command("go", append(args, "substrat.dev/substrat/cmd/substrat", "substrat.dev/substrat/cmd/substrat-shim")...).CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("cannot build the binary under test: %w\n%s", err, out)
 	}

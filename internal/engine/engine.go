@@ -12,6 +12,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -34,8 +35,9 @@ type Config struct {
 	// Home is the daemon's directory, absolute: agents/, turns/ and bin/ below it are the engine's.
 	Home    string
 	Version string
-	// Exe is the substrat binary, absolute: it is the shim, the relay and the simulator.
-	Exe       string
+	// Exe is the substrat binary, absolute: it is the agents' command line and the simulator. Shim is the program that is the shim,
+	// the steps of a sandbox and the relay: the small one, or Exe again.
+	Exe, Shim string
 	Slots     int
 	Rules     Rules
 	Providers []agentcli.Provider
@@ -118,6 +120,7 @@ func Open(ctx context.Context, cfg Config, j journal.Journal) (*Engine, error) {
 		sessions:  map[string]*session{},
 		stop:      make(chan struct{}),
 	}
+	e.cfg.Shim = cmp.Or(cfg.Shim, cfg.Exe)
 	for _, p := range cfg.Providers {
 		e.providers[p.Info().Name] = p
 	}
@@ -139,7 +142,7 @@ func Open(ctx context.Context, cfg Config, j journal.Journal) (*Engine, error) {
 func (e *Engine) Run(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	e.launcher = turn.NewLauncher(e.cfg.Exe, min(e.cfg.Slots, spareShims))
+	e.launcher = turn.NewLauncher(e.cfg.Shim, min(e.cfg.Slots, spareShims))
 	defer func() { err = errors.Join(err, e.launcher.Close()) }()
 	e.sweep(ctx)
 	e.findLive(ctx)

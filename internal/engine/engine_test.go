@@ -33,7 +33,7 @@ func start(t *testing.T, home string) *Engine {
 			t.Fatal(err)
 		}
 	}
-	for _, n := range []string{"substrat", "cursor-agent"} {
+	for _, n := range []string{"substrat", "substrat-shim", "cursor-agent"} {
 		_ = os.Symlink(exe, filepath.Join(home, "bin", n))
 	}
 	e, err := Open(ctx, Config{

@@ -63,7 +63,7 @@ func (r *runner) fillRequest(a *attempt) {
 		Prompt: a.prompt, Session: a.agent.Session, Model: r.e.model(&a.agent), Dir: a.agent.Dir, Home: p.home, Instructions: a.instructions,
 		Deny: r.e.cfg.Rules.Denials(a.path, a.agent.Role, a.provider.Info().Asks),
 		MCP: []agentcli.MCPServer{{
-			Name: "substrat", Command: filepath.Join(p.bin, "substrat"), Args: []string{"mcp", "--agent-id", a.agent.ID},
+			Name: "substrat", Command: filepath.Join(p.bin, "substrat-shim"), Args: []string{"mcp", "--agent-id", a.agent.ID},
 			// The token itself is not here: the configuration of an agent stays the same from turn to turn.
 			Env: map[string]string{"SUBSTRAT_SOCKET": filepath.Join(p.sock, "agent.sock"), "SUBSTRAT_TOKEN_FILE": filepath.Join(p.sock, tokenFile)},
 		}},
@@ -166,6 +166,7 @@ func (r *runner) profile(a *attempt, cmd agentcli.Command, config []sandbox.Bind
 		HostNetwork: a.living.Network, Etc: r.e.etc,
 		Binds: []sandbox.Bind{
 			{Host: r.e.cfg.Exe, At: insideBin + "/substrat"},
+			{Host: r.e.cfg.Shim, At: insideBin + "/substrat-shim"},
 			{Host: r.sockDir(a), At: insideSock},
 		},
 		Links: []sandbox.Link{{Target: "substrat", At: insideBin + "/cursor-agent"}},
