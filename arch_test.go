@@ -57,6 +57,7 @@ var allowed = map[string]struct {
 	"internal/workspace":             {[]string{""}, "directories and git on the host: it knows neither who may ask nor what runs there"},
 	"internal/record":                {[]string{"", "agentcli"}, "a file and its format; it knows turns and calls, not who runs them"},
 	"internal/netns":                 {nil, "a step between shim and bwrap: sockets, and nothing of who may use them"},
+	"internal/door":                  {[]string{""}, "networking alone: it is given a policy and sockets, and knows neither turns nor sandboxes"},
 	"internal/version":               {nil, "a leaf: one word"},
 	"internal/relay":                 {[]string{"internal/sock"}, "runs inside the sandbox, small and without state"},
 	"internal/sim":                   {nil, "stands for a foreign program: it must not share the code it is there to check"},
