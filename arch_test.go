@@ -36,6 +36,7 @@ var allowed = map[string]struct {
 	"agentcli/gemini":                {[]string{"", "agentcli", "agentcli/internal/headless", "agentcli/internal/stored"}, "a provider speaks agentcli's vocabulary only"},
 	"agentcli/internal/stored":       {[]string{"", "agentcli"}, "what the readers of stored conversations share; it speaks the vocabulary and knows no CLI"},
 	"agentcli/internal/storedtest":   {[]string{"", "agentcli"}, "tests of these readers; it knows the vocabulary only"},
+	"internal/resource":              {[]string{""}, "limits of the machine: it knows neither turns nor sandboxes, and the supervisor that links it stays small"},
 	"client":                         {[]string{"", "agentcli", "internal/sock"}, "whoever links the client must not link the daemon"},
 	"internal/team":                  {[]string{"", "internal/schedule"}, "the core is pure: no I/O, no clock; what a provider refused it keeps in the scheduler's form"},
 	"internal/schedule":              {[]string{""}, "who gets a slot is pure: a plan follows from the fleet and the time"},

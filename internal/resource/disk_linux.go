@@ -1,0 +1,180 @@
+package resource
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// entryBytes is the least that a file or directory counts for: empty ones use up a file system too.
+const entryBytes = 4096
+
+// disk measures one tree.
+//
+// Walking is dear, asking the file system what it has left is not. A tree can only have grown by what the file system has
+// lost, so a walk waits for the loss to allow a breach.
+//
+// Of a workspace only growth counts, and no walk at the start says how large it was: that would cost every turn seconds in
+// a large repository. Growth is no more than what was changed since the start, and no more than what the file system has
+// lost since. Both have to be over the limit. So whoever rebuilds in place what was there before, or has a busy neighbour,
+// is left alone; and however it is done, the file system loses no more than the limit before the turn is ended.
+type disk struct {
+	limit DiskLimit
+	read  diskReadings
+
+	start  space
+	begun  bool
+	walked bool
+	size   int64 // at the last walk
+	at     space // when the last walk began
+	ended  time.Time
+	cost   time.Duration // of the last walk
+	last   space
+}
+
+// space is what a file system has left.
+type space struct {
+	free  int64 // bytes
+	files int64
+	blind bool // the file system does not say
+}
+
+// lost is how much less than s there is now, in bytes, with each file at the least that it counts for.
+func (s space) lost(now space) int64 {
+	return max(s.free-now.free, (s.files-now.files)*entryBytes, 0)
+}
+
+// extent is what a walk has found.
+type extent struct {
+	all     int64 // bytes
+	changed int64 // of files that were changed since the start
+	hidden  bool  // a directory changed since the start could not be read, or is nested beyond reason
+}
+
+type diskReadings struct {
+	space func() (space, error)
+	walk  func(context.Context) (extent, error)
+	close func()
+}
+
+// walkShare: walking takes no more than one part in so many of the time.
+const walkShare = 5
+
+func newDisk(l DiskLimit, tree func() []int) *disk {
+	root := &diskRoot{path: l.Path, fd: -1, tree: tree}
+	return &disk{limit: l, read: diskReadings{space: root.space, walk: root.walk, close: root.close}}
+}
+
+func (d *disk) check(ctx context.Context) (r Reason, hit, changed bool) {
+	now, err := d.read.space()
+	if err != nil {
+		return r, false, false // it need not be there yet
+	}
+	if !d.begun {
+		d.begun, d.start, d.last = true, now, now
+	}
+	changed = now != d.last
+	d.last = now
+	if !d.due(now) {
+		return r, false, changed
+	}
+	began := time.Now()
+	found, err := d.read.walk(ctx)
+	d.ended = time.Now()
+	d.cost = d.ended.Sub(began)
+	if err != nil {
+		return r, false, changed
+	}
+	// The loss up to after the walk, the rest up to before it: neither misses anything.
+	d.walked, d.at = true, now
+	after, err := d.read.space()
+	if err != nil {
+		after = now
+	}
+	d.size = d.measure(found, d.start.lost(after))
+	if d.size > d.limit.Bytes {
+		return diskReason(d.limit, d.size), true, true
+	}
+	return r, false, changed
+}
+
+// measure says what counts against the limit.
+func (d *disk) measure(found extent, lost int64) int64 {
+	switch {
+	case d.limit.Growth && d.start.blind:
+		return found.changed
+	case d.limit.Growth && found.hidden:
+		return lost
+	case d.limit.Growth:
+		return min(found.changed, lost)
+	case found.hidden:
+		return found.all + lost
+	}
+	return found.all
+}
+
+// due says whether a walk could find a breach and has not been made too recently.
+func (d *disk) due(now space) bool {
+	if d.limit.Growth && !now.blind && d.start.lost(now) <= d.limit.Bytes {
+		return false
+	}
+	if !d.walked {
+		return true
+	}
+	if time.Since(d.ended) < d.cost*walkShare {
+		return false
+	}
+	return now.blind || d.at.lost(now) > (d.limit.Bytes-d.size)/8
+}
+
+// diskRoot is the directory, held open so that nothing can be put in its place.
+type diskRoot struct {
+	path    string
+	fd      int
+	started time.Time
+	tree    func() []int
+}
+
+func (d *diskRoot) space() (space, error) {
+	if d.fd < 0 {
+		fd, err := unix.Open(d.path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return space{}, err
+		}
+		// The clock of files is a little behind.
+		d.fd, d.started = fd, time.Now().Add(-20*time.Millisecond)
+	}
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(d.fd, &st); err != nil {
+		return space{}, err
+	}
+	return space{free: int64(st.Bfree) * st.Bsize, files: int64(st.Ffree), blind: st.Blocks == 0}, nil
+}
+
+func (d *diskRoot) walk(ctx context.Context) (extent, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(d.fd, &st); err != nil {
+		return extent{}, err
+	}
+	w := walker{ctx: ctx, dev: st.Dev, since: d.started, seen: map[uint64]bool{}}
+	fd, err := unix.Openat(d.fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return extent{}, err
+	}
+	if err := w.dir(fd, 0); err != nil {
+		return extent{}, err
+	}
+	if d.tree != nil {
+		removed := removedFiles(d.tree(), st.Dev)
+		w.found.all, w.found.changed = w.found.all+removed, w.found.changed+removed
+	}
+	return w.found, nil
+}
+
+func (d *diskRoot) close() {
+	if d.fd >= 0 {
+		unix.Close(d.fd)
+		d.fd = -1
+	}
+}
