@@ -9,7 +9,7 @@ import (
 // counts is what the kernel has counted of one level's bounds.
 type counts struct {
 	kills int64 // processes that the kernel killed for want of memory
-	full  int64 // times that memory was wanted beyond the level's bound
+	full  int64 // times that the kernel found no memory within the level's bound; cgroup v2 only
 	forks int64 // processes that were refused
 }
 
@@ -20,10 +20,6 @@ func (g *Group) counts(level int) (c counts) {
 			c.kills, c.full = readCount(dir, "memory.events", "oom_kill"), readCount(dir, "memory.events", "oom")
 		} else {
 			c.kills = readCount(dir, "memory.oom_control", "oom_kill")
-			// With swap there are two bounds, of the same size. Either can be the one that is met.
-			memory, _ := readInt(dir, "memory.failcnt")
-			swap, _ := readInt(dir, "memory.memsw.failcnt")
-			c.full = memory + swap
 		}
 	}
 	if g.support.has("pids") {
@@ -66,7 +62,7 @@ func (g *Group) memoryHit(now []counts) Reason {
 	used := max(g.Usage().MemoryPeak, g.Usage().Memory)
 	for i := leaf; i >= 0; i-- {
 		n := g.path[i]
-		if n.Limits.Memory == 0 || now[i].full <= g.opened[i].full {
+		if n.Limits.Memory == 0 || !g.wasFull(i, now) {
 			continue
 		}
 		if i == leaf {
@@ -75,6 +71,17 @@ func (g *Group) memoryHit(now []counts) Reason {
 		return memoryReason(n, n.Name, n.Limits.Memory, used)
 	}
 	return memoryReason(g.path[leaf], "", 0, used)
+}
+
+// wasFull goes by the most that the level ever held where the kernel does not count. memory.failcnt of cgroup v1 is no help:
+// newer kernels leave it at 0.
+func (g *Group) wasFull(level int, now []counts) bool {
+	if g.support.Mode == ModeV2 {
+		return now[level].full > g.opened[level].full
+	}
+	limit := g.path[level].Limits.Memory
+	most, _ := readInt(g.dir("memory", level), "memory.max_usage_in_bytes")
+	return most >= limit-limit/64
 }
 
 func (g *Group) processHit() (Reason, bool) {
