@@ -27,7 +27,7 @@ type disk struct {
 	begun  bool
 	walked bool
 	size   int64 // at the last walk
-	at     space // when the last walk began
+	at     space // when the last walk began, or the most there was since
 	ended  time.Time
 	cost   time.Duration // of the last walk
 	last   space
@@ -61,6 +61,8 @@ type diskReadings struct {
 // walkShare: walking takes no more than one part in so many of the time.
 const walkShare = 5
 
+const lookAnyway = 30 * time.Second
+
 func newDisk(l DiskLimit, tree func() []int) *disk {
 	root := &diskRoot{path: l.Path, fd: -1, tree: tree}
 	return &disk{limit: l, read: diskReadings{space: root.space, walk: root.walk, close: root.close}}
@@ -76,6 +78,8 @@ func (d *disk) check(ctx context.Context) (r Reason, hit, changed bool) {
 	}
 	changed = now != d.last
 	d.last = now
+	// What others give back hides nothing that is written after it.
+	d.at.free, d.at.files = max(d.at.free, now.free), max(d.at.files, now.files)
 	if !d.due(now) {
 		return r, false, changed
 	}
@@ -125,7 +129,9 @@ func (d *disk) due(now space) bool {
 	if time.Since(d.ended) < d.cost*walkShare {
 		return false
 	}
-	return now.blind || d.at.lost(now) > (d.limit.Bytes-d.size)/8
+	// What others give back while this turn writes cannot be told from nothing having happened, so it is looked at
+	// now and then all the same.
+	return now.blind || d.at.lost(now) > (d.limit.Bytes-d.size)/8 || time.Since(d.ended) > max(lookAnyway, d.cost*100)
 }
 
 // diskRoot is the directory, held open so that nothing can be put in its place.
@@ -142,8 +148,8 @@ func (d *diskRoot) space() (space, error) {
 		if err != nil {
 			return space{}, err
 		}
-		// The clock of files is a little behind.
-		d.fd, d.started = fd, time.Now().Add(-20*time.Millisecond)
+		// The clock of files is a few milliseconds behind. So what was there before is certainly no growth.
+		d.fd, d.started = fd, time.Now()
 	}
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(d.fd, &st); err != nil {

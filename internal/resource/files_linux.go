@@ -40,8 +40,11 @@ func readCount(dir, file, name string) int64 {
 	}
 	for line := range strings.Lines(string(data)) {
 		if value, ok := strings.CutPrefix(line, name+" "); ok {
-			n, _ := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
-			return n
+			// A unit can follow.
+			for word := range strings.FieldsSeq(value) {
+				n, _ := strconv.ParseInt(word, 10, 64)
+				return n
+			}
 		}
 	}
 	return 0

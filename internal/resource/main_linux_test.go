@@ -37,8 +37,13 @@ func TestMain(m *testing.M) {
 			for end := time.Now().Add(time.Duration(n) * time.Millisecond); time.Now().Before(end); {
 			}
 			os.Exit(0)
-		case "measure":
-			measure(n)
+		case "nproc":
+			for _, r := range (Limits{Processes: n}).Rlimits(ModeRlimits, true) {
+				if err := unix.Setrlimit(r.Resource, &unix.Rlimit{Cur: r.Value, Max: r.Value}); err != nil {
+					fmt.Println(err)
+				}
+			}
+			bomb(100)
 		}
 	}
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -283,5 +288,3 @@ func cpuOfChildren() time.Duration {
 	unix.Getrusage(unix.RUSAGE_CHILDREN, &u)
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
-
-func measure(int) { os.Exit(2) }
