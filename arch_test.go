@@ -60,6 +60,7 @@ var allowed = map[string]struct {
 	"internal/netns":                 {nil, "a step between shim and bwrap: sockets, and nothing of who may use them"},
 	"internal/door":                  {[]string{""}, "networking alone: it is given a policy and sockets, and knows neither turns nor sandboxes"},
 	"internal/version":               {nil, "a leaf: one word"},
+	"internal/confine":               {[]string{""}, "runs inside the sandbox before the agent, small and without state: it knows neither agents nor turns"},
 	"internal/relay":                 {[]string{"internal/sock"}, "runs inside the sandbox, small and without state"},
 	"internal/sim":                   {nil, "stands for a foreign program: it must not share the code it is there to check"},
 	"internal/tool":                  {[]string{"", "internal/team", "internal/sock"}, "tools issue the core's commands through a host"},

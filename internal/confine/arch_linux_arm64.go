@@ -1,0 +1,11 @@
+package confine
+
+import "golang.org/x/sys/unix"
+
+const auditArch = unix.AUDIT_ARCH_AARCH64
+
+// foreign has nothing to refuse: this processor has one convention for 64-bit calls.
+func foreign() block { return nil }
+
+// privilegedHere is empty: this processor has no calls of its own that only an administrator needs.
+var privilegedHere []uint32

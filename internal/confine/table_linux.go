@@ -1,0 +1,99 @@
+//go:build amd64 || arm64
+
+package confine
+
+import "golang.org/x/sys/unix"
+
+// Calls that only an administrator or an exploit makes.
+var privileged = []uint32{
+	unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD,
+	unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
+	unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE,
+	unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_FANOTIFY_INIT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD,
+	unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_REBOOT, unix.SYS_ACCT, unix.SYS_SYSLOG, unix.SYS_VHANGUP,
+	unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_ADJTIMEX, unix.SYS_CLOCK_ADJTIME,
+	unix.SYS_LOOKUP_DCOOKIE, unix.SYS_NFSSERVCTL,
+}
+
+// Calls of which programs expect that a kernel may lack them, and that have been the way through many kernels.
+var unwanted = []uint32{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER}
+
+// Calls that change what is mounted where, and into which namespace.
+var mounting = []uint32{
+	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_SETNS,
+	unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR, unix.SYS_FSOPEN, unix.SYS_FSCONFIG,
+	unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
+}
+
+// Calls that look into another process.
+var debugging = []uint32{
+	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD, unix.SYS_KCMP,
+}
+
+const (
+	newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER |
+		unix.CLONE_NEWPID | unix.CLONE_NEWNET
+	socketType = 0xf // the rest of the type are SOCK_CLOEXEC and SOCK_NONBLOCK
+)
+
+// calls gives the filter of p: all calls are allowed but those named here. Calls whose fate does not hang on their
+// arguments cost nothing, because the kernel remembers it per number.
+func calls(p Plan) block {
+	out := join(load(offArch), unless(auditArch, kill()), load(offNumber), foreign())
+	deny := func(errno unix.Errno, numbers []uint32) {
+		for _, n := range numbers {
+			out = append(out, when(n, refuse(errno))...)
+		}
+	}
+	deny(unix.EPERM, privileged)
+	deny(unix.EPERM, privilegedHere)
+	deny(unix.ENOSYS, unwanted)
+	if !p.Nested {
+		deny(unix.EPERM, mounting)
+		// The flags of clone3 lie in memory, where no filter sees them. Without it libc uses clone.
+		deny(unix.ENOSYS, []uint32{unix.SYS_CLONE3})
+		out = append(out, when(unix.SYS_CLONE, arg(0), whenAny(newNamespaces, refuse(unix.EPERM)), allow())...)
+		out = append(out, when(unix.SYS_UNSHARE, arg(0), whenAny(newNamespaces|unix.CLONE_NEWTIME, refuse(unix.EPERM)), allow())...)
+	}
+	if !p.Debug {
+		deny(unix.EPERM, debugging)
+	}
+	out = join(out,
+		when(unix.SYS_IOCTL, arg(1), when(unix.TIOCSTI, refuse(unix.EPERM)), when(unix.TIOCLINUX, refuse(unix.EPERM)), allow()),
+		// The harmless ones are those of uname's answer, of addresses that are not random (sanitizers need it), and the
+		// question which one is set.
+		when(unix.SYS_PERSONALITY, arg(0), among(0, 0x8, 0x20000, 0x20008, 0x40000, 0xffffffff), refuse(unix.EPERM)),
+		when(unix.SYS_SOCKET, sockets(p)),
+		when(unix.SYS_SOCKETPAIR, arg(0), among(unix.AF_UNIX), refuse(unix.EAFNOSUPPORT)),
+	)
+	if p.NoUDP {
+		out = join(out, fastOpen())
+	}
+	return join(out, allow())
+}
+
+// sockets allows what programs talk with. A family that is not here is refused because it is not bound to the network
+// namespace (vsock reaches the host of a virtual machine), or because it is the kernel's least tested code.
+func sockets(p Plan) block {
+	internet := join(arg(1), mask(socketType), unless(unix.SOCK_STREAM, unless(unix.SOCK_DGRAM, refuse(unix.EPERM))),
+		arg(2), among(0, unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_ICMP, unix.IPPROTO_ICMPV6, unix.IPPROTO_MPTCP),
+		refuse(unix.EPROTONOSUPPORT))
+	switch {
+	case p.Landlock == LandlockMust && len(p.ConnectTCP) == 0:
+		internet = refuse(unix.EACCES)
+	case p.NoUDP:
+		// MPTCP and SCTP are streams too, and Landlock's rules for TCP do not see them.
+		internet = join(arg(1), mask(socketType), unless(unix.SOCK_STREAM, refuse(unix.EPERM)),
+			arg(2), among(0, unix.IPPROTO_TCP), refuse(unix.EPROTONOSUPPORT))
+	}
+	return join(arg(0), among(unix.AF_UNIX),
+		when(unix.AF_INET, internet), when(unix.AF_INET6, internet),
+		when(unix.AF_NETLINK, arg(2), among(unix.NETLINK_ROUTE), refuse(unix.EPROTONOSUPPORT)),
+		refuse(unix.EAFNOSUPPORT))
+}
+
+// fastOpen refuses to connect by sending, which is a way around Landlock's rules for connect.
+func fastOpen() block {
+	flags := func(n uint32) block { return join(arg(n), whenAny(unix.MSG_FASTOPEN, refuse(unix.EPERM)), allow()) }
+	return join(when(unix.SYS_SENDTO, flags(3)), when(unix.SYS_SENDMSG, flags(2)), when(unix.SYS_SENDMMSG, flags(3)))
+}
