@@ -142,6 +142,7 @@ type box struct {
 	ws, home string
 	profile  sandbox.Profile
 	env      []string
+	options  []string // of bubblewrap, before its others
 }
 
 func newBox(t testing.TB, u user) *box {
@@ -181,7 +182,7 @@ func (b *box) bare(t testing.TB, argv ...string) result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b.u.run(t, b.env, full...)
+	return b.u.run(t, b.env, slices.Insert(full, 1, b.options...)...)
 }
 
 // confined runs argv under p without a sandbox around it.
@@ -238,3 +239,5 @@ func tryMain(names []string) {
 	}
 	os.Exit(0)
 }
+
+func bindAt(host, at string) sandbox.Bind { return sandbox.Bind{Host: host, At: at, Write: true} }
