@@ -9,12 +9,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // alone is a plan whose only wall is Landlock.
 func alone(ws string, ports ...uint16) Plan {
 	return Plan{
-		Landlock: LandlockMust, NoUDP: true, ConnectTCP: ports, Write: []string{ws, "/dev"},
+		Landlock: LandlockMust, NoUDP: true, ConnectTCP: ports, Write: append([]string{ws}, PlainDevices...),
 		Read: []string{"/usr", "/bin", "/lib", "/lib64", "/etc", "/proc", self, "/absent"},
 	}
 }
@@ -98,8 +100,16 @@ func TestLandlockAlone(t *testing.T) {
 			}
 		}
 		got = tries(t, u.confined(t, alone(ws), self, tryCommand, "tcp="+open, "unix=/absent"))
-		if got["tcp="+open] != "EACCES" || got["unix=/absent"] != "ENOENT" {
-			t.Errorf("without a port: %v", got)
+		want = map[string]string{"tcp=" + open: "EACCES", "unix=/absent": "EACCES"}
+		if LandlockABI() >= UnixABI {
+			want["unix=/absent"] = "ENOENT"
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("without a port (-want +got):\n%s", diff)
+		}
+		got = tries(t, u.confined(t, with(alone(ws), func(p *Plan) { p.AnyUnix = true }), self, tryCommand, "unix=/absent"))
+		if got["unix=/absent"] != "ENOENT" {
+			t.Errorf("with any unix socket: %v", got)
 		}
 	})
 }

@@ -237,6 +237,13 @@ var verbs = map[string]func(string) error{
 		}
 		return call(unix.SYS_PERSONALITY, uintptr(n))()
 	},
+	"securebits": func(string) error {
+		n, err := unix.PrctlRetInt(unix.PR_GET_SECUREBITS, 0, 0, 0, 0)
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("%#x", n)
+	},
 	// state gives what the kernel says of this process.
 	"state": func(string) error {
 		data, err := os.ReadFile("/proc/self/status")

@@ -84,9 +84,12 @@ func TestRootLosesItsCapabilities(t *testing.T) {
 		t.Skip("only root has capabilities to lose")
 	}
 	root := user{name: "root"}
-	got := tries(t, root.confined(t, Plan{Landlock: LandlockOff}, self, tryCommand, "state"))
+	got := tries(t, root.confined(t, Plan{Landlock: LandlockOff}, self, tryCommand, "state", "securebits"))
 	if want := "CapInh= CapPrm= CapEff= CapBnd= CapAmb= NoNewPrivs=1 Seccomp=2"; got["state"] != want {
 		t.Errorf("state %q, want %q", got["state"], want)
+	}
+	if got["securebits"] != "0xef" {
+		t.Errorf("securebits %s", got["securebits"])
 	}
 }
 

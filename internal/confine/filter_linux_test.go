@@ -14,7 +14,7 @@ import (
 func machine(t *testing.T, p Plan) func(arch, number uint32, args ...uint64) uint32 {
 	t.Helper()
 	var program []bpf.Instruction
-	for _, i := range calls(p) {
+	for _, i := range calls(p, true) {
 		program = append(program, bpf.RawInstruction{Op: i.Code, Jt: i.Jt, Jf: i.Jf, K: i.K}.Disassemble())
 	}
 	vm, err := bpf.NewVM(program)
@@ -98,7 +98,7 @@ func TestFilter(t *testing.T) {
 			t.Errorf("architecture %#x: %#x", arch, got)
 		}
 	}
-	if n := len(calls(Plan{NoUDP: true})); n > 1000 {
+	if n := len(calls(Plan{NoUDP: true}, true)); n > 1000 {
 		t.Errorf("the filter has %d instructions", n)
 	}
 }

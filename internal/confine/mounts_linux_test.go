@@ -72,7 +72,7 @@ func TestSwappedSourceIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := b.plan()
-		p.Mounts = []Mount{{At: b.ws, Dev: uint64(st.Dev), Ino: st.Ino}}
+		p.Mounts = []Mount{{At: b.ws, Dev: st.Dev, Ino: st.Ino}}
 		inner, err := Argv("/run/self", p, []string{"cat", b.ws + "/secret"})
 		if err != nil {
 			t.Fatal(err)

@@ -40,6 +40,14 @@ const (
 // the daemon among them.
 const MustABI = 6
 
+// UnixABI is the oldest Landlock that holds sockets in the file system: before it, who may not read the place of a
+// socket may still connect to it, and so reach the session bus or a container daemon.
+const UnixABI = 9
+
+// PlainDevices are the devices that every program expects and that lead nowhere. With [LandlockMust] the host's /dev is
+// what the process sees: it holds disks and the person's terminals, so a plan names these, and never /dev.
+var PlainDevices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
+
 // A kernel takes no single argument over 128 KiB.
 const planMost = 120 << 10
 
@@ -63,8 +71,11 @@ type Plan struct {
 	// Debug leaves ptrace and its kin.
 	Debug bool `json:"debug,omitempty"`
 	// NoUDP leaves TCP alone of the internet protocols. Landlock's rules do not cover the others.
-	NoUDP  bool   `json:"no_udp,omitempty"`
-	Limits Limits `json:"limits"`
+	NoUDP bool `json:"no_udp,omitempty"`
+	// AnyUnix leaves unix sockets with LandlockMust on a kernel before UnixABI, where all sockets of the user are open
+	// then. Without it such a kernel has none but those of socketpair.
+	AnyUnix bool   `json:"any_unix,omitempty"`
+	Limits  Limits `json:"limits"`
 }
 
 // Mount is one that must be there: exactly at At, with no symbolic link on the way, read-only or not as said.
@@ -145,6 +156,11 @@ func (p *Plan) check() error {
 		}
 		if !p.NoUDP {
 			return invalid("Landlock alone does not hold UDP: the plan must refuse it")
+		}
+		for _, at := range p.Write {
+			if at == "/" || at == "/dev" || at == "/proc" {
+				return invalid("%s is the host's where Landlock is the only wall", at).WithHint("name what is needed of it")
+			}
 		}
 	default:
 		return invalid("Landlock %.20q is not one of %s, %s, %s", p.Landlock, LandlockBest, LandlockMust, LandlockOff)

@@ -36,9 +36,9 @@ const (
 	socketType = 0xf // the rest of the type are SOCK_CLOEXEC and SOCK_NONBLOCK
 )
 
-// calls gives the filter of p: all calls are allowed but those named here. Calls whose fate does not hang on their
+// calls gives the filter of p, without unix sockets where unixOpen is false: all calls are allowed but those named here. Calls whose fate does not hang on their
 // arguments cost nothing, because the kernel remembers it per number.
-func calls(p Plan) block {
+func calls(p Plan, unixOpen bool) block {
 	out := join(load(offArch), unless(auditArch, kill()), load(offNumber), foreign())
 	deny := func(errno unix.Errno, numbers []uint32) {
 		for _, n := range numbers {
@@ -63,7 +63,7 @@ func calls(p Plan) block {
 		// The harmless ones are those of uname's answer, of addresses that are not random (sanitizers need it), and the
 		// question which one is set.
 		when(unix.SYS_PERSONALITY, arg(0), among(0, 0x8, 0x20000, 0x20008, 0x40000, 0xffffffff), refuse(unix.EPERM)),
-		when(unix.SYS_SOCKET, sockets(p)),
+		when(unix.SYS_SOCKET, sockets(p, unixOpen)),
 		when(unix.SYS_SOCKETPAIR, arg(0), among(unix.AF_UNIX), refuse(unix.EAFNOSUPPORT)),
 	)
 	if p.NoUDP {
@@ -74,7 +74,11 @@ func calls(p Plan) block {
 
 // sockets allows what programs talk with. A family that is not here is refused because it is not bound to the network
 // namespace (vsock reaches the host of a virtual machine), or because it is the kernel's least tested code.
-func sockets(p Plan) block {
+func sockets(p Plan, unixOpen bool) block {
+	local := when(unix.AF_UNIX, allow())
+	if !unixOpen {
+		local = when(unix.AF_UNIX, refuse(unix.EACCES))
+	}
 	internet := join(arg(1), mask(socketType), unless(unix.SOCK_STREAM, unless(unix.SOCK_DGRAM, refuse(unix.EPERM))),
 		arg(2), among(0, unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_ICMP, unix.IPPROTO_ICMPV6, unix.IPPROTO_MPTCP),
 		refuse(unix.EPROTONOSUPPORT))
@@ -86,7 +90,7 @@ func sockets(p Plan) block {
 		internet = join(arg(1), mask(socketType), unless(unix.SOCK_STREAM, refuse(unix.EPERM)),
 			arg(2), among(0, unix.IPPROTO_TCP), refuse(unix.EPROTONOSUPPORT))
 	}
-	return join(arg(0), among(unix.AF_UNIX),
+	return join(arg(0), local,
 		when(unix.AF_INET, internet), when(unix.AF_INET6, internet),
 		when(unix.AF_NETLINK, arg(2), among(unix.NETLINK_ROUTE), refuse(unix.EPROTONOSUPPORT)),
 		refuse(unix.EAFNOSUPPORT))

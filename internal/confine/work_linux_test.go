@@ -53,7 +53,7 @@ if pid == 0: os.execve(fd, ["x"], {})
 print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))'`, "0"},
 		{"job control", "bash", `bash -c 'set -m; sleep 100 & kill -STOP %1; jobs >/dev/null; kill -CONT %1; kill %1; wait %1; echo $?; exec 3<>/dev/tcp/127.0.0.1/9; true' 2>/dev/null`, "143"},
 		{"a terminal", "script", `script -qec 'stty size >/dev/null; test -t 0 && echo is a tty' /dev/null </dev/null | tr -d '\r'`, "is a tty"},
-		{"limits and names", "sh", `echo 1 >/proc/self/oom_score_adj && ulimit -n 100 && nice -n 1 setsid -w id -u >/dev/null && ls /proc/1 >/dev/null; echo x >/dev/shm/x; mkfifo p; ln -s p q; ln q r; chmod 600 q 2>/dev/null; echo fine`, "fine"},
+		{"limits and names", "sh", `echo 1 >/proc/self/oom_score_adj && ulimit -n 100 && nice -n 1 setsid -w id -u >/dev/null && ls /proc/1 >/dev/null; echo x >/dev/shm/x; mkfifo p; ln -s p q; ln q r; chmod 600 q 2>/dev/null; { echo fine >/dev/stdout; } | cat`, "fine"},
 	} {
 		t.Run(w.name, func(t *testing.T) {
 			if _, err := exec.LookPath(w.needs); err != nil {
