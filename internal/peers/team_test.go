@@ -4,15 +4,18 @@ package peers
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"substrat.dev/substrat"
 	"substrat.dev/substrat/internal/model"
 )
 
@@ -81,6 +84,19 @@ func (x *team) member(p peer, more ...string) string {
 	return x.run(args...)
 }
 
+// answered reports whether an agent was told, in a turn of its own that is done, what its child said. The task that the child was
+// given has the same words, so only a reply counts.
+func (x *team) answered(parent, child string) bool {
+	x.t.Helper()
+	var list []substrat.Message
+	if err := json.Unmarshal([]byte(x.run("message", "ls", "--agent", parent, "--json")), &list); err != nil {
+		x.t.Fatal(err)
+	}
+	return slices.ContainsFunc(list, func(m substrat.Message) bool {
+		return m.Kind == substrat.KindReply && m.State == substrat.Handled && m.From == parent+"/"+child && strings.Contains(m.Text, "I am "+child+".")
+	})
+}
+
 // TestMember: each program is an agent of its own, in the sandbox, with Substrat's tools and a shell.
 func TestMember(t *testing.T) {
 	x := newTeam(t)
@@ -114,9 +130,8 @@ func TestMixedTeam(t *testing.T) {
 	}
 	x.run("send", "lead", `ask them <<SCRIPT [`+script.String()+`{"text":"asked"}] SCRIPT>>`, "--wait")
 	missing := func() (out []string) {
-		log := x.run("log", "lead", "--full")
 		for _, p := range peers {
-			if !strings.Contains(log, "I am "+p.name+".") {
+			if !x.answered("lead", p.name) {
 				out = append(out, p.name)
 			}
 		}
