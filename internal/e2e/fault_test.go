@@ -124,6 +124,34 @@ func TestStopStubborn(t *testing.T) {
 	})
 }
 
+// TestStopFailing: some CLIs say, as their last word, that a turn failed which they were told to end. It was stopped: it is not tried
+// again, and whoever waits for it learns so at once, also when the daemon was killed in between.
+func TestStopFailing(t *testing.T) {
+	needSandbox(t)
+	for _, crash := range []bool{false, true} {
+		t.Run(fmt.Sprintf("crash=%v", crash), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.start()
+			a := w.create(substrat.NewAgent{Name: "a"})
+			id := w.send("a", script(step{"write": "mark", "content": "x"}, step{"fault": "fail_on_stop"}))
+			w.turnOf("a")
+			w.until("the agent to be at work", func() bool { _, err := os.Stat(filepath.Join(a.Dir, "mark")); return err == nil })
+			if err := w.post("/v1/agents/a/stop", nil, nil); err != nil {
+				t.Fatal(err)
+			}
+			if crash {
+				w.kill()
+				w.start()
+			}
+			r := w.wait(id)
+			if r.Turn == nil || r.Turn.Outcome != substrat.Cancelled || r.Turn.Class != substrat.ClassCancelled || r.Message.State != substrat.Dead || r.Message.Attempts != 1 {
+				t.Errorf("%+v, %+v; want it cancelled at the first attempt", r.Turn, r.Message)
+			}
+		})
+	}
+}
+
 // TestKillParts: F10, F11. Each process of a turn in turn is killed with SIGKILL. The tree is gone, the state says so, the
 // message is tried again and handled.
 func TestKillParts(t *testing.T) {

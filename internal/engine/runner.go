@@ -285,20 +285,41 @@ func (r *runner) watch(ctx context.Context, a *attempt, t *turn.Turn, conn agent
 	}
 }
 
+// endedBy tells why the turn was ended from outside, nil if it was not. A stop counts also where the process was asked in its
+// CLI's own way, and where it was lost before it was asked.
+func (r *runner) endedBy(exit turn.Exit) *verdict {
+	select {
+	case <-r.cancelled:
+		exit.Reason = turn.Cancelled
+	default:
+	}
+	switch exit.Reason {
+	case turn.Cancelled:
+		return &verdict{outcome: substrat.Cancelled, class: substrat.ClassCancelled, detail: "the turn was stopped"}
+	case turn.Wall:
+		return &verdict{outcome: substrat.TimedOut, class: substrat.ClassTimeout, detail: "the turn took longer than it may"}
+	case turn.Silence:
+		return &verdict{outcome: substrat.TimedOut, class: substrat.ClassSilence, detail: "the agent printed nothing for longer than it may"}
+	}
+	return nil
+}
+
 // judgeExit turns what the stream and the process said into the one outcome. A terminal record decides, whatever the
-// process did afterwards; without one there is no success.
+// process did afterwards; without one there is no success. But a CLI that says it failed when it was made to end has not
+// failed: such a turn would be tried again.
 func (r *runner) judgeExit(a *attempt, result agentcli.Result, exit turn.Exit, stderr []byte) verdict {
 	v := verdict{outcome: result.Outcome, class: result.Class, detail: result.Detail, result: result}
+	if result.Terminal && result.Outcome != substrat.FailedTurn {
+		return v
+	}
+	if ended := r.endedBy(exit); ended != nil {
+		ended.result = result
+		return *ended
+	}
 	if result.Terminal {
 		return v
 	}
 	switch exit.Reason {
-	case turn.Cancelled:
-		v.outcome, v.class, v.detail = substrat.Cancelled, substrat.ClassCancelled, "the turn was stopped"
-	case turn.Wall:
-		v.outcome, v.class, v.detail = substrat.TimedOut, substrat.ClassTimeout, "the turn took longer than it may"
-	case turn.Silence:
-		v.outcome, v.class, v.detail = substrat.TimedOut, substrat.ClassSilence, "the agent printed nothing for longer than it may"
 	case turn.ShimLost:
 		v.outcome, v.class, v.detail = substrat.Interrupted, substrat.ClassInterrupted, "the turn was cut off"
 	case turn.StartFailed:

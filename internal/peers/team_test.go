@@ -4,6 +4,7 @@ package peers
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
@@ -115,6 +116,39 @@ func TestMember(t *testing.T) {
 			t.Errorf("the command left %q, %v\n%s", data, err, log)
 		}
 		t.Logf("%s: %v", p.name, time.Since(began).Round(10*time.Millisecond))
+	})
+}
+
+// TestStop: whoever waits for a turn that is stopped learns so, and it is not tried again.
+func TestStop(t *testing.T) {
+	x := newTeam(t)
+	each(t, nil, func(t *testing.T, p peer) {
+		x := &team{t: t, bin: x.bin, env: x.env, work: x.work}
+		x.member(p)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		mark := fmt.Sprintf("97%d", time.Now().UnixNano()%1_000_000)
+		waiter := exec.CommandContext(ctx, x.bin, "send", p.name, `<<SCRIPT [{"shell":"tail -n `+mark+` -f /dev/null"},{"text":"never"}] SCRIPT>>`, "--wait", "--json")
+		waiter.Env = x.env
+		var out bytes.Buffer
+		waiter.Stdout = &out
+		if err := waiter.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for !lives(mark) && ctx.Err() == nil {
+			time.Sleep(50 * time.Millisecond)
+		}
+		x.run("agent", "stop", p.name)
+		stopped := time.Now()
+		_ = waiter.Wait()
+		var sent struct {
+			State   substrat.MessageState
+			Outcome substrat.Outcome
+		}
+		if err := json.Unmarshal(out.Bytes(), &sent); err != nil || sent.Outcome != substrat.Cancelled || sent.State != substrat.Dead {
+			t.Errorf("the waiter was told %s, %v\n%s", out.Bytes(), err, x.run("log", p.name))
+		}
+		t.Logf("%s: %v", p.name, time.Since(stopped).Round(10*time.Millisecond))
 	})
 }
 

@@ -39,5 +39,6 @@
 // As the first step a refusal comes before the first line, later it ends the turn where it stands: auth, quota,
 // rate_limit, unknown_session, bad_model, locked_store, config_race. These come before the first line with "early":true:
 // no_result, exit ("code"), crash, hang. The others: hang_after_result, torn_line, noise, long_line ("bytes"), flood
-// ("bytes"), stderr_flood ("bytes"), bad_utf8, network, refused, grandchild ("seconds"), ignore_term.
+// ("bytes"), stderr_flood ("bytes"), bad_utf8, network, refused, grandchild ("seconds"), ignore_term, fail_on_stop
+// (waits to be stopped, and says as its result that the turn failed).
 package sim

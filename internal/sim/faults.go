@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -109,6 +110,11 @@ func (t *turn) fault(ctx context.Context, s step) error {
 	case "ignore_term":
 		ignoreSignals()
 		return nil
+	case "fail_on_stop":
+		<-ctx.Done()
+		return errors.Join(t.line(object{
+			{"type", "result"}, {"subtype", "error"}, {"is_error", true}, {"result", "the request was aborted"}, {"session_id", t.session},
+		}), context.Cause(ctx))
 	case "network":
 		return t.disconnect(networkText)
 	case "refused":
