@@ -26,6 +26,9 @@ type Request struct {
 	MCP []MCPServer
 	// Deny is what the agent must not do, as far as its CLI can be told.
 	Deny []Denial
+	// AskFirst says that the host decides by rules on single commands and files: a CLI that can ask is to do so before it runs or
+	// changes anything, also where it would not in this mode.
+	AskFirst bool
 	// Instructions stand above every turn and survive the CLI's own compaction.
 	Instructions string
 	// Program is what an agent runs that is a program of the user's: the command and its arguments.

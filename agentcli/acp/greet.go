@@ -231,7 +231,7 @@ func (g *greeter) configure(ctx context.Context, s session) error {
 
 // mode finds the agent's name for a mode. Ids are tried before names, in the order of what agents are known to use.
 func (g *greeter) mode(m *modes) (string, bool) {
-	if m == nil {
+	if m == nil || g.p.asksFirst(g.req) {
 		return "", false
 	}
 	var want []string

@@ -21,6 +21,8 @@ type preset struct {
 	// keyed are the logins that a key in the environment allows, as pairs of the variable and the method.
 	keyed             [][2]string
 	force, boxedModes []string
+	// ask are arguments that make it ask before whatever it does, where its modes do not.
+	ask []string
 	// root are arguments before the command's own, args behind them, that follow from the keys and endpoints.
 	root func(env map[string]string) []string
 	args func(env map[string]string) []string
@@ -50,6 +52,7 @@ var presets = []preset{
 	{
 		name: "codex-acp", title: "Codex, by ACP", commands: [][]string{{"codex-acp"}},
 		args: codexArgs, boxedModes: []string{"full-access"}, keyed: [][2]string{{"CODEX_API_KEY", "codex-api-key"}, {"OPENAI_API_KEY", "openai-api-key"}}, force: []string{"auto", "full-access"},
+		ask: []string{"-c", `approval_policy="untrusted"`, "-c", `sandbox_mode="danger-full-access"`}, // what is left to itself only reads
 		env: []string{"OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL"}, homes: []string{".codex/auth.json", ".codex/config.toml"},
 		remedy: "npm install -g @zed-industries/codex-acp, then log in with `codex login` or set OPENAI_API_KEY",
 	},
@@ -79,7 +82,7 @@ func Presets(getenv func(string) string) []*Provider {
 	home, _ := os.UserHomeDir()
 	var out []*Provider
 	for _, p := range presets {
-		o := Options{Name: p.name, Title: p.title, AuthMethod: p.auth, ForceModes: p.force, BoxedModes: p.boxedModes, BoxedEnv: p.boxed, Network: true, Remedy: p.remedy, Command: p.commands[0], Env: map[string]string{}}
+		o := Options{Name: p.name, Title: p.title, AuthMethod: p.auth, ForceModes: p.force, BoxedModes: p.boxedModes, AskArgs: p.ask, BoxedEnv: p.boxed, Network: true, Remedy: p.remedy, Command: p.commands[0], Env: map[string]string{}}
 		for _, c := range p.commands {
 			if _, err := exec.LookPath(c[0]); err == nil {
 				o.Command = c

@@ -42,6 +42,9 @@ func TestPresets(t *testing.T) {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
+	if cmd, _ := byName["codex-acp"].Command(agentcli.Request{Dir: "/w", Mode: agentcli.ModeForce, AskFirst: true}); !strings.Contains(strings.Join(cmd.Argv, " "), `approval_policy="untrusted"`) {
+		t.Errorf("codex-acp is not made to ask: %q", cmd.Argv)
+	}
 	if cmd, _ := byName["gemini-acp"].Command(agentcli.Request{Dir: "/w", Bare: true}); cmd.Env["GEMINI_CLI_TRUST_WORKSPACE"] != "" {
 		t.Error("a workspace is trusted outside a sandbox")
 	}

@@ -29,7 +29,10 @@ type Options struct {
 	// BoxedModes come before ForceModes, and BoxedEnv on top of Env, for an agent that runs in a sandbox of ours: what they
 	// allow is contained there.
 	BoxedModes []string
-	BoxedEnv   map[string]string
+	// AskArgs make the agent ask before whatever it does ([agentcli.Request.AskFirst]), in place of a mode, for one that does
+	// not in those modes.
+	AskArgs  []string
+	BoxedEnv map[string]string
 	// FS offers the agent to read and write files of the workspace through us, Terminals to run commands. Both happen with
 	// the rights of this process, so they are for an agent that runs with these rights itself.
 	FS, Terminals bool
@@ -92,8 +95,17 @@ func (p *Provider) Command(req agentcli.Request) (agentcli.Command, error) {
 		}
 		maps.Copy(cmd.Env, p.opts.BoxedEnv)
 	}
-	cmd.Argv = append(append(slices.Clone(run), argv[1:]...), req.Args...)
+	cmd.Argv = append(slices.Clone(run), argv[1:]...)
+	if p.asksFirst(req) {
+		cmd.Argv = append(cmd.Argv, p.opts.AskArgs...)
+	}
+	cmd.Argv = append(cmd.Argv, req.Args...)
 	return cmd, nil
+}
+
+// asksFirst reports a turn in which the agent is made to ask by arguments. A mode would undo them.
+func (p *Provider) asksFirst(req agentcli.Request) bool {
+	return req.AskFirst && req.Mode == agentcli.ModeForce && len(p.opts.AskArgs) > 0
 }
 
 // Diagnose implements agentcli.Provider.

@@ -73,6 +73,26 @@ func (c *Config) Denials(agent, role string, asks bool) []Denial {
 	return out
 }
 
+// AskFirst reports whether a policy may refuse an agent what its CLI does by itself, or leave it to a person. Policies that name
+// only tools of own, those that the CLI is given, are none.
+func (c *Config) AskFirst(agent, role string, own []string) bool {
+	for _, p := range c.Policies {
+		if !p.Role.Has(role) || !p.Agent.Match(agent) {
+			continue
+		}
+		elsewhere := len(p.Tool) == 0 || slices.ContainsFunc(p.Tool, func(t string) bool {
+			return !slices.ContainsFunc(own, func(name string) bool { return like(t, name) }) || like(t, "Bash")
+		})
+		switch {
+		case p.Effect != "allow" && elsewhere:
+			return true
+		case p.Effect == "allow" && p.Command == "" && p.Path == "" && len(p.Tool) == 0:
+			return false
+		}
+	}
+	return false
+}
+
 func (p *Policy) matches(c Call) bool {
 	if p.Command != "" && c.Command == "" || p.Path != "" && c.Path == "" {
 		return false

@@ -147,6 +147,31 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
+// TestAskFirst: a CLI has to ask when a policy may have something against what it does by itself.
+func TestAskFirst(t *testing.T) {
+	own := []string{"terminate_agent", "spawn_agent"}
+	for text, want := range map[string]bool{
+		"": false,
+		"effect = 'deny'\ntool = ['terminate_*']":                                               false,
+		"effect = 'deny'\ntool = ['terminate_*', 'Bash']":                                       true,
+		"effect = 'deny'\ntool = ['*']":                                                         true,
+		"effect = 'ask'":                                                                        true,
+		"effect = 'ask'\ncommand = 'git push*'":                                                 true,
+		"effect = 'deny'\npath = '/etc/**'":                                                     true,
+		"effect = 'deny'\npath = '/etc/**'\nrole = ['reviewer']":                                false,
+		"effect = 'deny'\npath = '/etc/**'\nagent = 'other'":                                    false,
+		"effect = 'allow'\n[[policy]]\neffect = 'deny'\ncommand = 'git push*'":                  false,
+		"effect = 'allow'\ntool = ['Read']\n[[policy]]\neffect = 'deny'\ncommand = 'git push*'": true,
+	} {
+		if text != "" {
+			text = "[[policy]]\n" + text
+		}
+		if got := parse(t, text).AskFirst("lead/a", "worker", own); got != want {
+			t.Errorf("%s\nis %v", text, got)
+		}
+	}
+}
+
 func TestHold(t *testing.T) {
 	c := parse(t, full)
 	if c.Hold("lead/a", "lead", "notification", "the Password is x") == "" {

@@ -75,6 +75,11 @@ func (r rules) Denials(path string, role substrat.Role, asks bool) []agentcli.De
 	return out
 }
 
+// AskFirst implements engine.Rules.
+func (r rules) AskFirst(path string, role substrat.Role, own []string) bool {
+	return r.c.AskFirst(path, string(role), own)
+}
+
 // Pools implements engine.Rules.
 func (r rules) Pools() map[string]int { return r.c.Slots.Providers }
 

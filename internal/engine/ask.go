@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -83,7 +84,8 @@ func (l *liveRun) ruling(q agentcli.Question) Ruling {
 	return strictest
 }
 
-// commandOf finds the command that a tool would run: as the CLI gave it, else its title.
+// commandOf finds the command that a tool would run: as the CLI gave it, else its title. Words that make a shell run a script are
+// that script: rules are about what is run, whichever way a CLI goes to run it.
 func commandOf(t *agentcli.ToolCall) string {
 	var in struct{ Command json.RawMessage }
 	var text string
@@ -93,11 +95,16 @@ func commandOf(t *agentcli.ToolCall) string {
 			return text
 		}
 		if json.Unmarshal(in.Command, &words) == nil {
+			if len(words) == 3 && shells[filepath.Base(words[0])] && (words[1] == "-c" || words[1] == "-lc") {
+				return words[2]
+			}
 			return strings.Join(words, " ")
 		}
 	}
 	return strings.Trim(t.Title, "`")
 }
+
+var shells = map[string]bool{"sh": true, "bash": true, "zsh": true, "dash": true}
 
 // putBefore puts one prompt of a question into the person's queue, unless it is or was there.
 func (l *liveRun) putBefore(ctx context.Context, q agentcli.Question, p agentcli.QuestionPrompt) (string, error) {

@@ -26,6 +26,23 @@ func TestStopwatch(t *testing.T) {
 }
 
 // TestTake: what a person chose becomes the agent's own option, whatever the agent calls it.
+// TestCommandOf: rules are about the command, however a CLI would run it.
+func TestCommandOf(t *testing.T) {
+	for input, want := range map[string]string{
+		`{"command":"git push"}`:                            "git push",
+		`{"command":["git","push"]}`:                        "git push",
+		`{"command":["/bin/bash","-lc","git push origin"]}`: "git push origin",
+		`{"command":["sh","-c","git push"],"cwd":"/w"}`:     "git push",
+		`{"command":["python3","-c","git push"]}`:           "python3 -c git push",
+		`{"command":["sh","-c","echo \"$0\"","git"]}`:       `sh -c echo "$0" git`,
+		`{}`: "its title",
+	} {
+		if got := commandOf(&agentcli.ToolCall{Title: "`its title`", Input: []byte(input)}); got != want {
+			t.Errorf("%s: %q, want %q", input, got, want)
+		}
+	}
+}
+
 func TestTake(t *testing.T) {
 	permission := agentcli.Question{ID: "q", Kind: agentcli.AskPermission, Prompts: []agentcli.QuestionPrompt{{ID: "p", Options: []agentcli.Option{
 		{ID: "nope", Kind: agentcli.RejectOnce}, {ID: "proceed_always", Kind: agentcli.AllowAlways}, {ID: "proceed_once", Kind: agentcli.AllowOnce},

@@ -61,7 +61,8 @@ func (r *runner) fillRequest(a *attempt) {
 	a.request = agentcli.Request{
 		Program: a.agent.Command, Agent: a.request.Agent, Mode: agentcli.ModeForce,
 		Prompt: a.prompt, Session: a.agent.Session, Model: r.e.model(&a.agent), Dir: a.agent.Dir, Home: p.home, Instructions: a.instructions,
-		Deny: r.e.cfg.Rules.Denials(a.path, a.agent.Role, a.provider.Info().Asks),
+		Deny:     r.e.cfg.Rules.Denials(a.path, a.agent.Role, a.provider.Info().Asks),
+		AskFirst: r.e.cfg.Rules.AskFirst(a.path, a.agent.Role, ownTools()),
 		MCP: []agentcli.MCPServer{{
 			Name: "substrat", Command: filepath.Join(p.bin, "substrat-shim"), Args: []string{"mcp", "--agent-id", a.agent.ID},
 			// The token itself is not here: the configuration of an agent stays the same from turn to turn.

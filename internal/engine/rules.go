@@ -20,6 +20,9 @@ type Rules interface {
 	Policy(c Call) Ruling
 	// Denials are what an agent's CLI is to refuse. One that asks for leave is not told what a policy leaves to a person.
 	Denials(path string, role substrat.Role, asks bool) []agentcli.Denial
+	// AskFirst says that the rules may refuse an agent what its CLI does by itself, or leave it to a person; own are the tools
+	// that are Substrat's, which have their own way of asking.
+	AskFirst(path string, role substrat.Role, own []string) bool
 	// Pools bound how many processes of a provider may run at once; one that is not there has no bound of its own.
 	Pools() map[string]int
 	// FreeLeast is how much memory must be free before a process is started, 0 for any.
@@ -101,6 +104,9 @@ func (NoRules) Policy(Call) Ruling { return Ruling{Effect: Allow} }
 
 // Denials implements Rules.
 func (NoRules) Denials(string, substrat.Role, bool) []agentcli.Denial { return nil }
+
+// AskFirst implements Rules.
+func (NoRules) AskFirst(string, substrat.Role, []string) bool { return false }
 
 // Pools implements Rules.
 func (NoRules) Pools() map[string]int { return nil }

@@ -43,3 +43,12 @@ func (t teamTools) Call(ctx context.Context, c agentcli.Call) (agentcli.Call, er
 	}
 	return c, nil
 }
+
+// ownTools names the tools that Substrat gives every agent.
+func ownTools() []string {
+	names := make([]string, len(tool.All))
+	for i := range tool.All {
+		names[i] = tool.All[i].Name
+	}
+	return names
+}

@@ -28,7 +28,7 @@ type team struct {
 	work string
 }
 
-func newTeam(t *testing.T) *team {
+func newTeam(t *testing.T, config ...string) *team {
 	t.Helper()
 	dir := scratch(t)
 	x := &team{t: t, bin: filepath.Join(dir, "substrat"), work: filepath.Join(dir, "work")}
@@ -40,6 +40,9 @@ func newTeam(t *testing.T) *team {
 	}
 	home, err := os.MkdirTemp("", "sub-peers-") // short: a socket's path is limited
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, "substrat.toml"), []byte(strings.Join(config, "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s := httptest.NewServer(model.Handler(func(api, what string) { t.Logf("model: %s: %.200s", api, what) }))
@@ -149,6 +152,25 @@ func TestStop(t *testing.T) {
 			t.Errorf("the waiter was told %s, %v\n%s", out.Bytes(), err, x.run("log", p.name))
 		}
 		t.Logf("%s: %v", p.name, time.Since(stopped).Round(10*time.Millisecond))
+	})
+}
+
+// TestPolicy: what a policy denies is not done in the sandbox either, and what none speaks of is, without a person.
+func TestPolicy(t *testing.T) {
+	x := newTeam(t, "[[policy]]", `effect = "deny"`, `command = "mkdir *"`)
+	each(t, nil, func(t *testing.T, p peer) {
+		x := &team{t: t, bin: x.bin, env: x.env, work: x.work}
+		x.member(p)
+		forbidden, fine := "forbidden-"+p.name, "fine-"+p.name
+		x.run("send", p.name, `<<SCRIPT [{"mcp":"list_children"},{"shell":"touch `+fine+`"},{"shell":"mkdir `+forbidden+`"},{"text":"Done."}] SCRIPT>>`, "--wait", "--timeout", "1m")
+		if log := x.run("log", p.name); !strings.Contains(log, "list_children") || strings.Contains(log, "list_children [") {
+			t.Errorf("it cannot use the team's tools:\n%s", log)
+		}
+		for name, want := range map[string]bool{forbidden: false, fine: true} {
+			if _, err := os.Stat(filepath.Join(x.work, name)); (err == nil) != want {
+				t.Errorf("%s: %v\n%s", name, err, x.run("log", p.name))
+			}
+		}
 	})
 }
 
