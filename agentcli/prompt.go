@@ -104,7 +104,7 @@ func (r *run) run(ctx context.Context) (Result, error) {
 	if err != nil && !r.left {
 		return result, r.hostError(err, proc)
 	}
-	return r.judge(req, result, proc), nil
+	return r.judge(ctx, req, result, proc), nil
 }
 
 // start gets the process ready: a new one, or the live one that waits.
@@ -130,7 +130,7 @@ func (r *run) hostError(err error, proc *process) error {
 }
 
 // judge says how the turn ended: by its terminal record if there was one, whatever the process did afterwards.
-func (r *run) judge(req Request, result Result, proc *process) Result {
+func (r *run) judge(ctx context.Context, req Request, result Result, proc *process) Result {
 	if result.Session != "" {
 		r.s.id = result.Session
 	} else {
@@ -145,9 +145,11 @@ func (r *run) judge(req Request, result Result, proc *process) Result {
 		return result
 	}
 	result.Outcome = substrat.FailedTurn
-	if result.Class, result.Detail = r.s.p.Diagnose(req, result, proc.exit()); result.Class == "" {
+	exit := proc.exit()
+	if result.Class, result.Detail = r.s.p.Diagnose(req, result, exit); result.Class == "" {
 		result.Outcome = substrat.Completed
 	}
+	r.explain(ctx, req, &result, proc, exit)
 	return result
 }
 

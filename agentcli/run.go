@@ -48,6 +48,9 @@ type Options struct {
 	Plan         Plan
 	Cooldowns    *Cooldowns
 	AfterEffects bool
+	// Explain has the cause of a failure without a word looked for, by commands of the CLI's own that use nothing up, where the
+	// provider is an [Explainer].
+	Explain bool
 	// Ask decides what the agent asks; see [Request.Ask].
 	Ask func(ctx context.Context, q Question) (Answer, error)
 }

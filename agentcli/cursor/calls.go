@@ -10,10 +10,8 @@ import (
 	"substrat.dev/substrat/agentcli"
 )
 
-// Runner runs a command to its end, in a directory, and gives everything that it printed: wherever the host runs its
-// agents. It bounds the command by its context; what a command printed before that counts. An error means that the command
-// could not be run.
-type Runner func(ctx context.Context, dir string, cmd agentcli.Command) (agentcli.Exit, error)
+// Runner is how the CLI's own commands are run.
+type Runner = agentcli.Runner
 
 // Account is who the CLI works for.
 type Account struct {
@@ -30,6 +28,7 @@ func (p *Provider) call(ctx context.Context, run Runner, dir string, args ...str
 		return agentcli.Exit{}, err
 	}
 	cmd.Argv = append(cmd.Argv, args...)
+	cmd.Env["NO_OPEN_BROWSER"], cmd.Env["NO_COLOR"] = "1", "1"
 	return run(ctx, dir, cmd)
 }
 

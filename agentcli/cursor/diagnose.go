@@ -57,7 +57,9 @@ func silence(req agentcli.Request, partial agentcli.Result, exit agentcli.Exit) 
 		"; run `cursor-agent -p --output-format stream-json --trust hello` by hand, without a pipe, and look at what it prints"
 }
 
-// Explain looks for the cause of a failure that says nothing: it tries, in the place where the agent ran, what a person
+var _ agentcli.Explainer = (*Provider)(nil)
+
+// Explain implements agentcli.Explainer. It looks for the cause of a failure that says nothing: it tries, in the place where the agent ran, what a person
 // would. It spends no tokens. It tells ClassAgent if everything it can try works.
 func (p *Provider) Explain(ctx context.Context, run Runner, req agentcli.Request) (substrat.FailureClass, string) {
 	exit, err := p.call(ctx, run, req.Dir, "--version")

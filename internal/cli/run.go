@@ -124,7 +124,7 @@ const promptMost = 16 << 20
 func (f runFlags) options(prompt string) (agentcli.Options, error) {
 	o := agentcli.Options{
 		Prompt: prompt, Session: f.resume, Model: f.model, Mode: agentcli.Mode(f.mode), Dir: f.dir, Home: f.home, Instructions: f.instructions, Args: f.args,
-		Program: strings.Fields(f.command), Environ: os.Environ(),
+		Program: strings.Fields(f.command), Environ: os.Environ(), Explain: true,
 		Limits: agentcli.Limits{Wall: f.wall, Silence: f.silence},
 	}
 	switch {
