@@ -14,6 +14,10 @@ func (t *turn) request(ctx context.Context, m message) error {
 		return t.permission(m)
 	case "cursor/ask_question", "cursor/create_plan":
 		return t.cursorAsks(m)
+	case "cursor/update_todos", "cursor/task", "cursor/generate_image":
+		return t.cursorTells(ctx, m)
+	case methodElicit:
+		return t.decline(ctx, m)
 	}
 	if !t.live {
 		return nil
@@ -27,10 +31,37 @@ func (t *turn) request(ctx context.Context, m message) error {
 			return err
 		}
 	}
+	return t.respond(ctx, m, result, e)
+}
+
+// respond answers a request, unless it is only told of. An agent that no longer reads has said why, or is about to.
+func (t *turn) respond(ctx context.Context, m message, result any, e *rpcError) error {
+	if !t.live {
+		return nil
+	}
 	if err := t.reply(ctx, m.ID, result, e); err != nil && !gone(err) {
 		return err
 	}
 	return nil
+}
+
+// methodElicit asks for a form to be filled in. Nobody here does, so it is declined: an agent goes on without, where it would take a
+// method that is not known for a failure.
+const methodElicit = "elicitation/create"
+
+type elicited struct {
+	Action string `json:"action"`
+}
+
+func (t *turn) decline(ctx context.Context, m message) error {
+	var p struct {
+		Message string `json:"message"`
+	}
+	_ = json.Unmarshal(m.Params, &p)
+	if err := t.notice("the agent asks for a form to be filled in, which is declined: " + clip(p.Message)); err != nil {
+		return err
+	}
+	return t.respond(ctx, m, elicited{"decline"}, nil)
 }
 
 // permission takes a request for leave. The call may have been told of before, or only in the request.

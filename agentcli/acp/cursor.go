@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -9,7 +10,7 @@ import (
 )
 
 // What Cursor's CLI adds to the protocol, as its documentation of "agent acp" says: two requests that wait for a person,
-// and three notifications.
+// and three that only tell, as notifications or as requests.
 
 // cursorQuestion is cursor/ask_question.
 type cursorQuestion struct {
@@ -141,6 +142,35 @@ func cursorOutcome(q agentcli.Question, a agentcli.Answer) outcome {
 	return o
 }
 
+// cursorTells takes what only tells, but as a request: it is answered as done.
+func (t *turn) cursorTells(ctx context.Context, m message) error {
+	if err := t.cursorNotified(m); err != nil {
+		return err
+	}
+	var p struct {
+		FilePath string `json:"filePath"`
+	}
+	_ = json.Unmarshal(m.Params, &p)
+	done := cursorDone{Outcome: "completed"}
+	switch m.Method {
+	case "cursor/update_todos":
+		done = cursorDone{Outcome: "accepted", Todos: &[]cursorTodo{}}
+		for _, d := range t.todos {
+			*done.Todos = append(*done.Todos, cursorTodo(d))
+		}
+	case "cursor/generate_image":
+		done = cursorDone{Outcome: "generated", FilePath: p.FilePath}
+	}
+	return t.respond(ctx, m, map[string]any{"outcome": done}, nil)
+}
+
+// cursorDone answers one of them.
+type cursorDone struct {
+	Outcome  string        `json:"outcome"`
+	Todos    *[]cursorTodo `json:"todos,omitempty"`
+	FilePath string        `json:"filePath,omitempty"`
+}
+
 // cursorNotified takes the notifications.
 func (t *turn) cursorNotified(m message) error {
 	switch m.Method {
@@ -163,7 +193,7 @@ func (t *turn) cursorNotified(m message) error {
 			DurationMS   int64  `json:"durationMs"`
 		}
 		_ = json.Unmarshal(m.Params, &p)
-		return t.cursorDone(p.ToolCallID, "Task", "think", firstOf(p.Description, clip(p.Prompt)), m.Params)
+		return t.callDone(p.ToolCallID, "Task", "think", firstOf(p.Description, clip(p.Prompt)), m.Params)
 	case "cursor/generate_image":
 		var p struct {
 			ToolCallID  string `json:"toolCallId"`
@@ -171,7 +201,7 @@ func (t *turn) cursorNotified(m message) error {
 			FilePath    string `json:"filePath"`
 		}
 		_ = json.Unmarshal(m.Params, &p)
-		return t.cursorDone(p.ToolCallID, "Image", "other", firstOf(p.FilePath, p.Description), m.Params)
+		return t.callDone(p.ToolCallID, "Image", "other", firstOf(p.FilePath, p.Description), m.Params)
 	}
 	return t.notice("notification " + clip(m.Method))
 }
@@ -199,8 +229,8 @@ func (t *turn) mergeTodos(list []agentcli.Todo, merge bool) {
 	}
 }
 
-// cursorDone is a call of which only the end is told.
-func (t *turn) cursorDone(id, name, kind, title string, input json.RawMessage) error {
+// callDone is a call of which only the end is told.
+func (t *turn) callDone(id, name, kind, title string, input json.RawMessage) error {
 	if id == "" {
 		id = fmt.Sprintf("%s-%d", strings.ToLower(name), len(t.order)+1)
 	}

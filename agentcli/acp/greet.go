@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -67,8 +68,8 @@ func (g *greeter) initialize(ctx context.Context) error {
 	refusal, err := g.call(ctx, "initialize", "initialize", map[string]any{
 		"protocolVersion": 1,
 		"clientCapabilities": map[string]any{
-			"fs":       map[string]bool{"readTextFile": g.p.opts.FS, "writeTextFile": g.p.opts.FS},
-			"terminal": g.p.opts.Terminals,
+			"fs":       map[string]bool{"readTextFile": g.p.opts.FS, "writeTextFile": g.p.opts.FS && mayChange(g.req)},
+			"terminal": g.p.opts.Terminals && mayChange(g.req),
 		},
 		"clientInfo": map[string]string{"name": "substrat", "title": "Substrat", "version": "1"},
 	}, &g.init)
@@ -105,38 +106,61 @@ func (g *greeter) open(ctx context.Context) (session, error) {
 func (g *greeter) tryOpen(ctx context.Context, again string) (s session, refusal *rpcError, err error) {
 	params := map[string]any{"cwd": g.req.Dir, "mcpServers": g.servers()}
 	if id := g.req.Session; id != "" {
-		params["sessionId"] = id
-		method := ""
-		switch {
-		case present(g.init.Capabilities.Session.Resume):
-			method = "session/resume"
-		case g.init.Capabilities.LoadSession:
-			method = "session/load"
+		s, refusal, err = g.tryResume(ctx, again, params)
+		if err != nil || s.SessionID != "" || refusal != nil && mayPass(refusal) {
+			return s, refusal, err
 		}
-		if method != "" {
-			refusal, err = g.call(ctx, "open"+again, method, params, &s)
-			if err != nil || refusal == nil {
-				s.SessionID = id
-				if method == "session/load" && err == nil && g.answersAll() {
-					err = g.barrier(ctx, "loaded")
-				}
-				return s, nil, err
-			}
-			if failureOf("", refusal).Class == substrat.ClassAuth {
-				return s, refusal, nil
-			}
-			g.keep.Notes = append(g.keep.Notes, "the agent cannot go on in session "+id+" ("+clip(refusal.Message)+"): it begins anew and remembers nothing of before")
-		} else {
-			g.keep.Notes = append(g.keep.Notes, "the agent cannot resume sessions: it begins anew and remembers nothing of before")
+		note := "the agent cannot resume sessions"
+		if refusal != nil {
+			note = "the agent cannot go on in session " + id + " (" + clip(refusal.Message) + ")"
 		}
-		delete(params, "sessionId")
+		g.keep.Notes = append(g.keep.Notes, note+": it begins anew and remembers nothing of before")
 	}
-	s = session{}
 	refusal, err = g.call(ctx, "new"+again, "session/new", params, &s)
 	if g.req.Live != nil {
 		g.keep.Fresh = g.req.Live.ID
 	}
 	return s, refusal, err
+}
+
+// tryResume goes on in the session of the request, by each way that the agent offers until one works. Without any it gives
+// neither a session nor a refusal.
+func (g *greeter) tryResume(ctx context.Context, again string, opening map[string]any) (s session, refusal *rpcError, err error) {
+	var methods []string
+	if present(g.init.Capabilities.Session.Resume) {
+		methods = append(methods, "session/resume")
+	}
+	if g.init.Capabilities.LoadSession {
+		methods = append(methods, "session/load")
+	}
+	params := maps.Clone(opening)
+	params["sessionId"] = g.req.Session
+	for _, method := range methods {
+		s = session{}
+		refusal, err = g.call(ctx, method+again, method, params, &s)
+		if err == nil && refusal != nil {
+			if mayPass(refusal) {
+				return session{}, refusal, nil
+			}
+			continue
+		}
+		s.SessionID = g.req.Session
+		if method == "session/load" && err == nil && g.answersAll() {
+			err = g.barrier(ctx, "loaded")
+		}
+		return s, nil, err
+	}
+	return session{}, refusal, nil
+}
+
+// mayPass reports a refusal that says nothing of the session: of the login, or of what will pass. What was said in the session
+// is not given up for it.
+func mayPass(refusal *rpcError) bool {
+	switch failureOf("", refusal).Class {
+	case substrat.ClassAuth, substrat.ClassQuota, substrat.ClassRateLimit, substrat.ClassNetwork:
+		return true
+	}
+	return false
 }
 
 func (g *greeter) answersAll() bool { return g.others[ourPrefix+"probe"] }

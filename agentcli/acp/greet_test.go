@@ -3,10 +3,12 @@ package acp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
+	"substrat.dev/substrat"
 	"substrat.dev/substrat/agentcli"
 )
 
@@ -95,5 +97,84 @@ func TestAskFirst(t *testing.T) {
 				t.Errorf("mode %q, want %q", mode.ModeID, c.mode)
 			}
 		})
+	}
+}
+
+// TestResume: every way to go on that an agent offers is tried before its session is given up, and it is not given up for what
+// says nothing of it.
+func TestResume(t *testing.T) {
+	const (
+		yes, unknown = `"result":{}`, `"error":{"code":-32002,"message":"no such session"}`
+		both         = `"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"sessionCapabilities":{"resume":{}}},"authMethods":[{"id":"token"}]}`
+		onlyLoad     = `"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}`
+	)
+	refused := func(code int, words string) string {
+		return fmt.Sprintf(`"error":{"code":%d,"message":%q}`, code, words)
+	}
+	for name, c := range map[string]struct {
+		init, resume, load string
+		session            string
+		methods            string
+		class              substrat.FailureClass
+	}{
+		"resumed":            {both, yes, unknown, "s9", "session/resume", ""},
+		"loaded instead":     {both, unknown, yes, "s9", "session/resume session/load", ""},
+		"not implemented":    {both, refused(-32601, "no such method"), yes, "s9", "session/resume session/load", ""},
+		"given up":           {both, unknown, unknown, "s1", "session/resume session/load session/new", ""},
+		"only loads":         {onlyLoad, yes, yes, "s9", "session/load", ""},
+		"over its quota":     {both, refused(402, "usage limit reached"), yes, "", "session/resume", substrat.ClassQuota},
+		"asked too often":    {onlyLoad, yes, refused(-32603, "429 too many requests"), "", "session/load", substrat.ClassRateLimit},
+		"network":            {both, unknown, refused(-32603, "fetch failed"), "", "session/resume session/load", substrat.ClassNetwork},
+		"login does not do":  {both, refused(-32000, "authentication required"), yes, "", "session/resume authenticate session/resume", substrat.ClassAuth},
+		"cannot resume ever": {`"result":{"protocolVersion":1,"agentCapabilities":{}}`, yes, yes, "s1", "session/new", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn := greetingAgent()
+			conn.answers["initialize"], conn.answers["session/resume"], conn.answers["session/load"] = []string{c.init}, []string{c.resume}, []string{c.load}
+			conn.answers["authenticate"] = []string{yes}
+			greeting, err := New(Options{}).Greet(t.Context(), conn, agentcli.Request{Session: "s9"})
+			var failure *agentcli.Failure
+			if errors.As(err, &failure) != (c.class != "") || failure != nil && failure.Class != c.class || greeting.Session != c.session || conn.methods() != c.methods {
+				t.Errorf("%+v, %v after %s", greeting, err, conn.methods())
+			}
+			if forgot := strings.Contains(string(greeting.Keep), "remembers nothing"); forgot != (c.session == "s1") {
+				t.Errorf("it says %s", greeting.Keep)
+			}
+		})
+	}
+	conn := greetingAgent()
+	conn.answers["initialize"], conn.answers["authenticate"] = []string{both}, []string{yes}
+	conn.answers["session/resume"] = []string{refused(-32000, "authentication required"), yes}
+	if greeting, err := New(Options{}).Greet(t.Context(), conn, agentcli.Request{Session: "s9"}); err != nil || greeting.Session != "s9" {
+		t.Errorf("after a login: %+v %v", greeting, err)
+	}
+}
+
+// TestOffers: an agent that is to change nothing is offered nothing that changes something.
+func TestOffers(t *testing.T) {
+	for mode, want := range map[agentcli.Mode]string{
+		agentcli.ModeDefault: `{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true}`,
+		agentcli.ModeForce:   `{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true}`,
+		agentcli.ModePlan:    `{"fs":{"readTextFile":true,"writeTextFile":false},"terminal":false}`,
+		agentcli.ModeAsk:     `{"fs":{"readTextFile":true,"writeTextFile":false},"terminal":false}`,
+	} {
+		conn := greetingAgent()
+		if _, err := New(Options{FS: true, Terminals: true}).Greet(t.Context(), conn, agentcli.Request{Mode: mode}); err != nil {
+			t.Fatal(err)
+		}
+		var p struct {
+			Offered json.RawMessage `json:"clientCapabilities"`
+		}
+		if err := json.Unmarshal(conn.sent[0].Params, &p); err != nil || string(p.Offered) != want {
+			t.Errorf("%s: %s, %v", mode, p.Offered, err)
+		}
+	}
+}
+
+// TestStrayElicitation: outside a turn nobody is there who could even decline.
+func TestStrayElicitation(t *testing.T) {
+	got := string(New(Options{}).Stray([]byte(`{"jsonrpc":"2.0","id":4,"method":"elicitation/create","params":{}}`)))
+	if got != `{"jsonrpc":"2.0","id":4,"result":{"action":"cancel"}}` {
+		t.Error(got)
 	}
 }

@@ -123,6 +123,8 @@ func strayAnswer(m message) (any, *rpcError) {
 	switch m.Method {
 	case "session/request_permission", "cursor/ask_question", "cursor/create_plan":
 		return map[string]any{"outcome": map[string]string{"outcome": "cancelled"}}, nil
+	case methodElicit:
+		return elicited{"cancel"}, nil
 	}
 	return nil, &rpcError{Code: codeMethodNotFound, Message: "not available outside a turn: " + clip(m.Method)}
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"substrat.dev/substrat/agentcli"
 )
 
 // serve answers the requests that need nobody: files and terminals, where they were offered.
@@ -15,12 +17,17 @@ func (t *turn) serve(m message) (any, *rpcError) {
 	switch {
 	case t.p.opts.FS && m.Method == "fs/read_text_file":
 		return t.readFile(m.Params)
-	case t.p.opts.FS && m.Method == "fs/write_text_file":
+	case t.p.opts.FS && m.Method == "fs/write_text_file" && mayChange(t.req):
 		return t.writeFile(m.Params)
-	case t.p.opts.Terminals && strings.HasPrefix(m.Method, "terminal/"):
+	case t.p.opts.Terminals && mayChange(t.req) && strings.HasPrefix(m.Method, "terminal/"):
 		return t.terminal(m)
 	}
 	return nil, &rpcError{Code: codeMethodNotFound, Message: "method not found: " + clip(m.Method)}
+}
+
+// mayChange reports a turn in which the agent may change something: only then is it offered what can.
+func mayChange(req agentcli.Request) bool {
+	return req.Mode != agentcli.ModePlan && req.Mode != agentcli.ModeAsk
 }
 
 // fileMost bounds what is read and written for an agent.
