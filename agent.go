@@ -49,9 +49,22 @@ type Network string
 const (
 	// NetworkNone: an empty network namespace; the agent's own socket is the only way out.
 	NetworkNone Network = "none"
-	// NetworkHost: the host's network, because the provider needs one and no narrower way exists yet.
+	// NetworkDoor: a network namespace whose only way out is the egress door, which lets named hosts through.
+	NetworkDoor Network = "door"
+	// NetworkHost: the host's network. Only by explicit choice, and what an agent without a sandbox has anyway.
 	NetworkHost Network = "host"
 )
+
+// Reaches says how far it reaches: an agent never makes one that reaches further. An unknown network reaches furthest.
+func (n Network) Reaches() int {
+	switch n {
+	case NetworkNone, "":
+		return 0
+	case NetworkDoor:
+		return 1
+	}
+	return 2
+}
 
 // Agent is one node of a team, as listings show it.
 type Agent struct {
@@ -112,6 +125,7 @@ type NewAgent struct {
 	Instructions string            `json:"instructions,omitempty"`
 	Model        string            `json:"model,omitempty"`
 	Sandbox      Sandbox           `json:"sandbox,omitempty"`
+	Network      Network           `json:"network,omitempty"` // default: door where the provider needs a network, else none
 	Metadata     map[string]string `json:"metadata,omitempty"`
 	Limits       *TurnLimits       `json:"limits,omitempty"`
 	// Workspace names a workspace it is to live in, instead of Dir.

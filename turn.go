@@ -34,6 +34,7 @@ const (
 	ClassSandbox      FailureClass = "sandbox"
 	ClassWorkspace    FailureClass = "workspace" // it could not be made, or a link in it leads out
 	ClassTools        FailureClass = "too_many_tools"
+	ClassResources    FailureClass = "resources" // it used more memory, processes or disk than it may
 	ClassTimeout      FailureClass = "timeout"
 	ClassSilence      FailureClass = "silence"
 	ClassCancelled    FailureClass = "cancelled"

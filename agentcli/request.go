@@ -101,8 +101,12 @@ type Command struct {
 	Files []File
 	// Exposes are host paths that the program needs to see, read-only: its installation, its credentials.
 	Exposes []Expose
-	// Network says whether the program needs to reach the network.
+	// Network says whether the program needs to reach the network. Hosts are those that it needs to do its work: names, or *.name for
+	// all below one, with a port where it is not that of the web. A host that keeps programs in a sandbox lets it reach these.
 	Network bool
+	Hosts   []string
+	// Nested says that the program makes sandboxes of its own for what it runs.
+	Nested bool
 }
 
 // FileRoot says what a File's path is relative to.

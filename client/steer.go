@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"substrat.dev/substrat"
@@ -27,6 +28,14 @@ func (c *Client) Item(ctx context.Context, id string) (substrat.Item, error) {
 // AnswerItem answers an item of the queue.
 func (c *Client) AnswerItem(ctx context.Context, id string, a substrat.Answer) (substrat.Item, error) {
 	return call[substrat.Item](ctx, c, http.MethodPost, "/queue/"+url.PathEscape(id), nil, a)
+}
+
+// Attempts lists what an agent's processes tried to reach, at most n of the last, 0 for all that are kept.
+func (c *Client) Attempts(ctx context.Context, ref string, n int) ([]substrat.Attempt, error) {
+	out, err := call[struct {
+		Attempts []substrat.Attempt `json:"attempts"`
+	}](ctx, c, http.MethodGet, agentPath(ref, "/net"), url.Values{"last": {strconv.Itoa(n)}}, nil)
+	return out.Attempts, err
 }
 
 // Why tells what keeps an agent from running.

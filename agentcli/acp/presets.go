@@ -32,6 +32,7 @@ type preset struct {
 	boxed map[string]string
 	// homes are files and directories of the user's home that hold its login.
 	homes  []string
+	hosts  []string
 	remedy string
 }
 
@@ -40,6 +41,7 @@ var presets = []preset{
 	{
 		name: "cursor-acp", title: "Cursor CLI, by ACP", commands: [][]string{{"cursor-agent", "acp"}, {"agent", "acp"}}, auth: "cursor_login", root: cursorRoot,
 		env: []string{"CURSOR_API_KEY", "CURSOR_AUTH_TOKEN", "CURSOR_API_ENDPOINT", cursorInsecure}, homes: []string{".config/cursor/auth.json"},
+		hosts:  []string{"*.cursor.sh", "cursor.com", "*.cursor.com"},
 		remedy: "install Cursor's CLI as cursor.com/docs/cli says, then run `cursor-agent login` or set CURSOR_API_KEY",
 	},
 	{
@@ -47,6 +49,7 @@ var presets = []preset{
 		env:    []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_MODEL", "CLAUDE_CODE_EXECUTABLE"},
 		homes:  []string{".claude/.credentials.json"},
 		boxed:  map[string]string{"IS_SANDBOX": "1", "DISABLE_AUTOUPDATER": "1"},
+		hosts:  []string{"*.anthropic.com", "claude.ai", "*.claude.ai", "*.claude.com"},
 		remedy: "npm install -g @agentclientprotocol/claude-agent-acp, then log in with `claude` or set ANTHROPIC_API_KEY",
 	},
 	{
@@ -54,6 +57,7 @@ var presets = []preset{
 		args: codexArgs, boxedModes: []string{"full-access"}, keyed: [][2]string{{"CODEX_API_KEY", "codex-api-key"}, {"OPENAI_API_KEY", "openai-api-key"}}, force: []string{"auto", "full-access"},
 		ask: []string{"-c", `approval_policy="untrusted"`, "-c", `sandbox_mode="danger-full-access"`}, // what is left to itself only reads
 		env: []string{"OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL"}, homes: []string{".codex/auth.json", ".codex/config.toml"},
+		hosts:  []string{"api.openai.com", "auth.openai.com", "chatgpt.com", "*.chatgpt.com"},
 		remedy: "npm install -g @zed-industries/codex-acp, then log in with `codex login` or set OPENAI_API_KEY",
 	},
 	{
@@ -61,20 +65,21 @@ var presets = []preset{
 		env:    []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GEMINI_MODEL"},
 		homes:  []string{".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/settings.json"},
 		boxed:  map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true"},
+		hosts:  []string{"generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com", "aiplatform.googleapis.com", "oauth2.googleapis.com", "accounts.google.com"},
 		remedy: "npm install -g @google/gemini-cli, then log in with `gemini` or set GEMINI_API_KEY",
 	},
 	{name: "goose", title: "Goose, by ACP", commands: [][]string{{"goose", "acp"}}, homes: []string{".config/goose/config.yaml", ".config/goose/secrets.yaml"},
-		env: []string{"GOOSE_PROVIDER", "GOOSE_MODEL", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY"}, remedy: "install it as goose's documentation says, then run `goose configure`"},
+		env: []string{"GOOSE_PROVIDER", "GOOSE_MODEL", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY"}, hosts: []string{"api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com"}, remedy: "install it as goose's documentation says, then run `goose configure`"},
 	{name: "opencode", title: "OpenCode, by ACP", commands: [][]string{{"opencode", "acp"}}, homes: []string{".local/share/opencode/auth.json", ".config/opencode"},
-		env: []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"}, remedy: "npm install -g opencode-ai, then run `opencode auth login`"},
+		env: []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"}, hosts: []string{"opencode.ai", "*.opencode.ai", "models.dev", "api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com"}, remedy: "npm install -g opencode-ai, then run `opencode auth login`"},
 	{name: "qwen", title: "Qwen Code, by ACP", commands: [][]string{{"qwen", "--acp"}}, homes: []string{".qwen/oauth_creds.json", ".qwen/settings.json"},
-		env: []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"}, remedy: "npm install -g @qwen-code/qwen-code, then log in with `qwen`"},
+		env: []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"}, hosts: []string{"chat.qwen.ai", "portal.qwen.ai", "*.aliyuncs.com"}, remedy: "npm install -g @qwen-code/qwen-code, then log in with `qwen`"},
 	{name: "copilot", title: "GitHub Copilot CLI, by ACP", commands: [][]string{{"copilot", "--acp"}}, homes: []string{".copilot/config.json", ".config/github-copilot"},
-		env: []string{"GH_TOKEN", "GITHUB_TOKEN", "COPILOT_GITHUB_TOKEN"}, remedy: "npm install -g @github/copilot, then log in with `copilot`"},
+		env: []string{"GH_TOKEN", "GITHUB_TOKEN", "COPILOT_GITHUB_TOKEN"}, hosts: []string{"api.github.com", "github.com", "*.githubcopilot.com"}, remedy: "npm install -g @github/copilot, then log in with `copilot`"},
 	{name: "auggie", title: "Augment's Auggie, by ACP", commands: [][]string{{"auggie", "--acp"}}, homes: []string{".augment/session.json"},
-		env: []string{"AUGMENT_SESSION_AUTH", "AUGMENT_API_TOKEN", "AUGMENT_API_URL"}, remedy: "npm install -g @augmentcode/auggie, then run `auggie login`"},
+		env: []string{"AUGMENT_SESSION_AUTH", "AUGMENT_API_TOKEN", "AUGMENT_API_URL"}, hosts: []string{"*.augmentcode.com"}, remedy: "npm install -g @augmentcode/auggie, then run `auggie login`"},
 	{name: "kimi", title: "Kimi CLI, by ACP", commands: [][]string{{"kimi", "acp"}, {"kimi", "--acp"}}, homes: []string{".kimi"},
-		env: []string{"KIMI_API_KEY", "KIMI_BASE_URL", "KIMI_MODEL_NAME"}, remedy: "install it as Kimi CLI's documentation says, then run `kimi` and /setup"},
+		env: []string{"KIMI_API_KEY", "KIMI_BASE_URL", "KIMI_MODEL_NAME"}, hosts: []string{"api.kimi.com", "*.moonshot.ai", "*.moonshot.cn"}, remedy: "install it as Kimi CLI's documentation says, then run `kimi` and /setup"},
 }
 
 // Presets gives a provider for every well-known agent, and "acp" for any other.
@@ -82,7 +87,7 @@ func Presets(getenv func(string) string) []*Provider {
 	home, _ := os.UserHomeDir()
 	var out []*Provider
 	for _, p := range presets {
-		o := Options{Name: p.name, Title: p.title, AuthMethod: p.auth, ForceModes: p.force, BoxedModes: p.boxedModes, AskArgs: p.ask, BoxedEnv: p.boxed, Network: true, Remedy: p.remedy, Command: p.commands[0], Env: map[string]string{}}
+		o := Options{Name: p.name, Title: p.title, AuthMethod: p.auth, ForceModes: p.force, BoxedModes: p.boxedModes, AskArgs: p.ask, BoxedEnv: p.boxed, Network: true, Hosts: p.hosts, Remedy: p.remedy, Command: p.commands[0], Env: map[string]string{}}
 		for _, c := range p.commands {
 			if _, err := exec.LookPath(c[0]); err == nil {
 				o.Command = c

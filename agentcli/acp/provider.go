@@ -36,8 +36,9 @@ type Options struct {
 	// FS offers the agent to read and write files of the workspace through us, Terminals to run commands. Both happen with
 	// the rights of this process, so they are for an agent that runs with these rights itself.
 	FS, Terminals bool
-	// Network says that the program needs the internet.
+	// Network says that the program needs the internet, Hosts which of it.
 	Network bool
+	Hosts   []string
 	// Exposes are paths of the host that the program needs to see.
 	Exposes []agentcli.Expose
 	// Remedy tells how to get the program.
@@ -88,7 +89,7 @@ func (p *Provider) Command(req agentcli.Request) (agentcli.Command, error) {
 	if len(argv) > 1 && filepath.IsAbs(argv[1]) {
 		exposes = append(exposes, agentcli.Expose{Host: argv[1], Optional: true}) // the script that an interpreter is given
 	}
-	cmd := agentcli.Command{Env: maps.Clone(p.opts.Env), KeepStdin: true, Network: p.opts.Network, Exposes: append(exposes, p.opts.Exposes...)}
+	cmd := agentcli.Command{Env: maps.Clone(p.opts.Env), KeepStdin: true, Network: p.opts.Network, Hosts: p.opts.Hosts, Exposes: append(exposes, p.opts.Exposes...)}
 	if !req.Bare && len(p.opts.BoxedEnv) > 0 {
 		if cmd.Env == nil {
 			cmd.Env = map[string]string{}

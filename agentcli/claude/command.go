@@ -20,7 +20,7 @@ func (p *Provider) Command(req agentcli.Request) (agentcli.Command, error) {
 	if err != nil {
 		return agentcli.Command{}, err
 	}
-	cmd := agentcli.Command{Argv: found.Argv, Exposes: found.Exposes, Env: maps.Clone(p.opts.Env), Network: !p.opts.Offline, Stdin: []byte(req.Prompt)}
+	cmd := agentcli.Command{Argv: found.Argv, Exposes: found.Exposes, Env: maps.Clone(p.opts.Env), Network: !p.opts.Offline, Hosts: hosts, Stdin: []byte(req.Prompt)}
 	if cmd.Env == nil {
 		cmd.Env = map[string]string{}
 	}
@@ -144,3 +144,6 @@ func instruct(cmd *agentcli.Command, req agentcli.Request) {
 		cmd.Argv = append(cmd.Argv, "--append-system-prompt", req.Instructions)
 	}
 }
+
+// hosts are Anthropic's API, logins and settings.
+var hosts = []string{"*.anthropic.com", "claude.ai", "*.claude.ai", "*.claude.com"}

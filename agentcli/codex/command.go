@@ -16,7 +16,7 @@ func (p *Provider) Command(req agentcli.Request) (agentcli.Command, error) {
 	if err != nil {
 		return agentcli.Command{}, err
 	}
-	cmd := command{agentcli.Command{Argv: found.Argv, Exposes: found.Exposes, Env: maps.Clone(p.opts.Env), Network: !p.opts.Offline, Stdin: []byte(req.Prompt)}}
+	cmd := command{agentcli.Command{Argv: found.Argv, Exposes: found.Exposes, Env: maps.Clone(p.opts.Env), Network: !p.opts.Offline, Hosts: hosts, Stdin: []byte(req.Prompt)}}
 	if cmd.Env == nil {
 		cmd.Env = map[string]string{}
 	}
@@ -188,3 +188,6 @@ func key(k string) string {
 	}
 	return toml(k)
 }
+
+// hosts are OpenAI's API and logins.
+var hosts = []string{"api.openai.com", "auth.openai.com", "chatgpt.com", "*.chatgpt.com"}

@@ -71,7 +71,7 @@ func (p *Provider) base(req agentcli.Request) (agentcli.Command, error) {
 
 // program is the program with its credentials, and what it needs to see.
 func (p *Provider) program(req agentcli.Request) (agentcli.Command, error) {
-	cmd := agentcli.Command{Env: map[string]string{}, Network: p.opts.Network}
+	cmd := agentcli.Command{Env: map[string]string{}, Network: p.opts.Network, Hosts: hosts}
 	for k, v := range p.opts.Env {
 		cmd.Env[k] = v
 	}
@@ -128,3 +128,6 @@ func (f installed) own() []agentcli.Expose {
 	}
 	return out
 }
+
+// hosts are Cursor's API, with its streams on hosts of their own, logins and downloads.
+var hosts = []string{"*.cursor.sh", "cursor.com", "*.cursor.com"}

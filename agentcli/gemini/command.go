@@ -19,7 +19,7 @@ func (p *Provider) Command(req agentcli.Request) (agentcli.Command, error) {
 	if err != nil {
 		return agentcli.Command{}, err
 	}
-	cmd := agentcli.Command{Argv: found.Argv, Exposes: found.Exposes, Env: maps.Clone(p.opts.Env), Network: !p.opts.Offline, Stdin: []byte(req.Prompt)}
+	cmd := agentcli.Command{Argv: found.Argv, Exposes: found.Exposes, Env: maps.Clone(p.opts.Env), Network: !p.opts.Offline, Hosts: hosts, Stdin: []byte(req.Prompt)}
 	if cmd.Env == nil {
 		cmd.Env = map[string]string{}
 	}
@@ -207,3 +207,6 @@ func instruct(cmd *agentcli.Command, req agentcli.Request, home string) {
 		agentcli.File{Root: agentcli.InHome, Path: home + "/GEMINI.md", Data: []byte("@./substrat.md\n"), KeepExisting: true},
 		agentcli.File{Root: agentcli.InHome, Path: home + "/substrat.md", Data: []byte(req.Instructions + "\n")})
 }
+
+// hosts are Google's APIs and logins.
+var hosts = []string{"generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com", "aiplatform.googleapis.com", "oauth2.googleapis.com", "accounts.google.com"}

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"syscall"
 
+	"substrat.dev/substrat/internal/confine"
 	"substrat.dev/substrat/internal/netns"
 	"substrat.dev/substrat/internal/relay"
 	"substrat.dev/substrat/internal/turn"
@@ -31,6 +32,8 @@ func main() {
 		os.Exit(turn.ShimMain(os.Args[2]))
 	case command == netns.Command:
 		os.Exit(netns.Main(os.Args[2:]))
+	case command == confine.Command:
+		os.Exit(confine.Main(os.Args[2:]))
 	case command == relay.Command:
 		runtime.UnlockOSThread()
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

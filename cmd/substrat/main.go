@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"substrat.dev/substrat/internal/cli"
+	"substrat.dev/substrat/internal/confine"
 	"substrat.dev/substrat/internal/netns"
 	"substrat.dev/substrat/internal/sim"
 	"substrat.dev/substrat/internal/turn"
@@ -25,6 +26,9 @@ func main() {
 	}
 	if len(os.Args) > 2 && os.Args[1] == netns.Command {
 		os.Exit(netns.Main(os.Args[2:]))
+	}
+	if len(os.Args) > 2 && os.Args[1] == confine.Command {
+		os.Exit(confine.Main(os.Args[2:]))
 	}
 	runtime.UnlockOSThread()
 	switch filepath.Base(os.Args[0]) {

@@ -49,6 +49,7 @@ type Engine interface {
 	Queue(ctx context.Context, all bool) ([]substrat.Item, error)
 	Item(ctx context.Context, id string) (substrat.Item, error)
 	AnswerItem(ctx context.Context, id string, a substrat.Answer) (substrat.Item, error)
+	Reach(ref string, n int) ([]substrat.Attempt, error)
 	Why(ctx context.Context, ref string) (substrat.Why, error)
 	Graph() substrat.Graph
 	Gate(ctx context.Context, ref string, down bool) (substrat.Agent, error)

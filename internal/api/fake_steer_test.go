@@ -27,6 +27,11 @@ func (f *fake) AnswerItem(ctx context.Context, id string, a substrat.Answer) (su
 	return x, err
 }
 
+func (f *fake) Reach(ref string, n int) ([]substrat.Attempt, error) {
+	_, err := f.find(ref)
+	return []substrat.Attempt{{Host: ref, Port: n, Verdict: "denied"}}, err
+}
+
 func (f *fake) Why(_ context.Context, ref string) (substrat.Why, error) {
 	a, err := f.find(ref)
 	return substrat.Why{Agent: a}, err

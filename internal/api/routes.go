@@ -43,6 +43,7 @@ var routes = []route{
 	{http.MethodGet, "/v1/agents/{ref}/stream", read, "stream-agent", "Follow the turns of an agent live; resumes from Last-Event-ID or ?from=TURN.OFFSET", 200,
 		stream("Server-sent events `started`, `event` and `ended`; the id is TURN.OFFSET, the data a StreamItem.", (*server).streamAgent)},
 	{http.MethodPatch, "/v1/agents/{ref}", write, "change-agent", "Change an agent; its next turn has the new", 200, handle((*server).change)},
+	{http.MethodGet, "/v1/agents/{ref}/net", read, "list-attempts", "List what an agent's processes tried to reach", 200, handle((*server).attempts)},
 	{http.MethodGet, "/v1/agents/{ref}/why", read, "why-agent", "Tell what keeps an agent from running", 200, handle((*server).why)},
 	{http.MethodPost, "/v1/agents/{ref}/gate", write, "gate-agent", "Put an agent's gate down, or lift it", 200, handle((*server).gate)},
 	{http.MethodPost, "/v1/agents/{ref}/permit", write, "permit-turn", "Let one turn of a gated agent through", 200, handle((*server).permit)},

@@ -7,6 +7,20 @@ import (
 	"substrat.dev/substrat"
 )
 
+type attemptsInput struct {
+	RefInput
+	Last int `query:"last" minimum:"0" maximum:"100000" default:"200" doc:"how many of the last; 0 for all that are kept"`
+}
+
+type attemptList struct {
+	Attempts []substrat.Attempt `json:"attempts"`
+}
+
+func (s *server) attempts(_ context.Context, in *attemptsInput) (*body[attemptList], error) {
+	list, err := s.Engine.Reach(in.Ref, in.Last)
+	return &body[attemptList]{attemptList{list}}, err
+}
+
 func (s *server) why(ctx context.Context, in *RefInput) (*body[substrat.Why], error) {
 	w, err := s.Engine.Why(ctx, in.Ref)
 	return &body[substrat.Why]{w}, err

@@ -19,7 +19,7 @@ func (a *app) agentCommand() *cobra.Command {
 
 func (a *app) agentCreate() *cobra.Command {
 	var n substrat.NewAgent
-	var role, sandbox, instructions string
+	var role, sandbox, network, instructions string
 	var command []string
 	var wall, silence time.Duration
 	cmd := &cobra.Command{
@@ -34,6 +34,7 @@ bubblewrap sandbox. --sandbox none runs it as a plain process with all of your r
   substrat agent create pipe --provider scripted --command ./pipeline.py`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			n.Name, n.Role, n.Sandbox = args[0], substrat.Role(role), substrat.Sandbox(sandbox)
+			n.Network = substrat.Network(network)
 			if n.Dir, err = absolute(n.Dir); err != nil {
 				return err
 			}
@@ -72,6 +73,7 @@ bubblewrap sandbox. --sandbox none runs it as a plain process with all of your r
 	f.StringVar(&instructions, "instructions", "", "standing instructions, or @FILE to read them from")
 	f.StringVar(&n.Model, "model", "", "the model its provider is to use")
 	f.StringVar(&sandbox, "sandbox", "", "bwrap (default) or none")
+	f.StringVar(&network, "network", "", "none, door (named hosts only) or host (default door where the provider needs a network)")
 	f.DurationVar(&wall, "wall", 0, "the longest a turn may take (default 2h)")
 	f.DurationVar(&silence, "silence", 0, "the longest a turn may print nothing (default 30m)")
 	return cmd

@@ -124,6 +124,7 @@ func (c *Config) check(name string, data []byte) error {
 			}
 		}
 	}
+	k.walls(c)
 	if len(k.wrong) == 0 {
 		return nil
 	}

@@ -24,6 +24,10 @@ type Config struct {
 	Policies  []Policy            `toml:"policy"`
 	Gates     []Gate              `toml:"gate"`
 	Servers   map[string]Server   `toml:"mcp"`
+	Network   Network             `toml:"network"`
+	Resources Resources           `toml:"resources"`
+	Bounds    []Bound             `toml:"resource"`
+	Profiles  map[string]Profile  `toml:"profiles"`
 }
 
 // Slots is how many provider processes may run at once, in all and by provider. Total 0 means the default, or what the
@@ -98,6 +102,8 @@ type Budget struct {
 type Provider struct {
 	Env           map[string]string `toml:"env"`
 	Paths         []string          `toml:"paths"`
+	Hosts         []string          `toml:"hosts"`
+	KeyOutside    bool              `toml:"key_outside"`
 	Model         string            `toml:"model"`
 	Account       string            `toml:"account"`
 	ToolCap       *int              `toml:"tool_cap"`

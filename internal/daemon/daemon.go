@@ -4,6 +4,8 @@ package daemon
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"log/slog"
@@ -18,6 +20,7 @@ import (
 	"substrat.dev/substrat/internal/config"
 	"substrat.dev/substrat/internal/engine"
 	"substrat.dev/substrat/internal/journal/sqlite"
+	"substrat.dev/substrat/internal/resource"
 	"substrat.dev/substrat/internal/sock"
 	"substrat.dev/substrat/internal/tool"
 )
@@ -65,8 +68,14 @@ func Run(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
+	bounds := resource.Detect("").Prepare(instance(cfg.Home))
+	bounds.Sweep()
+	defer func() {
+		bounds.Sweep()
+		_ = bounds.Discard() // turns that go on are still in it
+	}()
 	e, err := engine.Open(ctx, engine.Config{
-		Home: cfg.Home, Version: cfg.Version, Exe: exe, Shim: shim, Slots: cfg.Slots, Rules: rules{c: configured}, Providers: providers(), Log: cfg.Log,
+		Home: cfg.Home, Version: cfg.Version, Exe: exe, Shim: shim, Resources: bounds, Slots: cfg.Slots, Rules: rules{c: configured}, Providers: providers(), Log: cfg.Log,
 	}, j)
 	if err != nil {
 		return errors.Join(err, j.Close())
@@ -75,6 +84,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return errors.Join(err, j.Close())
 	}
+	cfg.Log.Info("resources", "mode", bounds.Mode, "detail", bounds.Detail)
 	cfg.Log.Info("daemon started", "home", cfg.Home, "version", cfg.Version, "slots", cfg.Slots, "pid", os.Getpid())
 	err = serve(ctx, cfg, e, l)
 	cfg.Log.Info("daemon stopped", "error", err)
@@ -113,6 +123,12 @@ func serve(ctx context.Context, cfg Config, e *engine.Engine, l net.Listener) er
 		err = errors.Join(err, serveErr)
 	}
 	return err
+}
+
+// instance names the daemon of a home among those of a machine.
+func instance(home string) string {
+	sum := sha256.Sum256([]byte(home))
+	return hex.EncodeToString(sum[:6])
 }
 
 // operate lets a person speak an agent's tools over the control socket.

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -92,6 +93,48 @@ func (r rules) SuspendAfter() time.Duration { return time.Duration(r.c.Idle.Susp
 // Surroundings implements engine.Rules.
 func (r rules) Surroundings(provider string) (map[string]string, []string) {
 	return r.c.Surroundings(provider, os.Getenv)
+}
+
+// Walls implements engine.Rules.
+func (r rules) Walls(path string, role substrat.Role, provider string) engine.Walls {
+	c := r.c.WallsFor(path, string(role), provider)
+	w := engine.Walls{
+		Read: c.Read, Write: c.Write, Env: map[string]string{}, Network: substrat.Network(c.Network), Hosts: c.Hosts, DenyHosts: c.DenyHosts,
+		Unlisted: c.Unlisted, KeyOutside: r.c.Providers[provider].KeyOutside, Nested: c.Nested, Debug: c.Debug, FlagOnly: c.FlagOnly,
+		Turn: resources(engine.DefaultResources(), c.Turn), Subtrees: map[string]engine.Resources{},
+	}
+	for at, b := range c.Subtrees {
+		w.Subtrees[at] = resources(engine.Resources{}, b)
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return w
+	}
+	for _, name := range c.Toolchains {
+		t := config.FindToolchain(name, home)
+		w.Read, w.Path = append(w.Read, t.Read...), append(w.Path, t.Path...)
+		maps.Copy(w.Env, t.Env)
+	}
+	return w
+}
+
+// resources lays what is configured over bounds.
+func resources(over engine.Resources, c config.Resources) engine.Resources {
+	given(&over.Memory, c.Memory)
+	given(&over.Processes, c.Processes)
+	given(&over.CPUPercent, c.CPUPercent)
+	given(&over.OpenFiles, c.OpenFiles)
+	given(&over.Workspace, c.Workspace)
+	given(&over.Home, c.Home)
+	given(&over.Tmp, c.Tmp)
+	return over
+}
+
+// given takes what is configured, also where that is zero.
+func given[T, C int | int64 | config.Size](to *T, v *C) {
+	if v != nil {
+		*to = T(*v)
+	}
 }
 
 // Account implements engine.Rules.

@@ -79,7 +79,7 @@ func (e *Engine) capture(ctx context.Context, l team.Living, script string) (*su
 		"PATH": insideBin + ":" + searchPath(), "HOME": insideHome, "TMPDIR": "/tmp", "LANG": "C.UTF-8", "TERM": "dumb", "SHELL": "/bin/sh", "USER": "agent", "LOGNAME": "agent",
 	}
 	out, err := runCapture(ctx, sandbox.Profile{
-		Workspace: dir, WorkspaceReadOnly: l.ReadOnly, Home: sandbox.Bind{Host: home, At: insideHome, Write: true}, Etc: e.etc, HostNetwork: l.Network,
+		Workspace: dir, WorkspaceReadOnly: l.ReadOnly, Home: sandbox.Bind{Host: home, At: insideHome, Write: true}, Etc: e.etc, HostNetwork: l.Network == substrat.NetworkHost,
 		Binds: append(linkBinds(dir, links, l.ReadOnly), git...),
 	}, script, before)
 	if l.Tree != nil {

@@ -25,7 +25,7 @@ func (e *Engine) CreateAgent(ctx context.Context, n substrat.NewAgent) (substrat
 		}
 		r.team, r.root, c.Parent = teamID, "", parent
 	}
-	if err := e.fillNew(&c, id); err != nil {
+	if err := e.fillNew(n, &c, id); err != nil {
 		return substrat.Agent{}, err
 	}
 	if err := e.houseNew(ctx, n, r.team, &c); err != nil {
@@ -42,7 +42,7 @@ func (e *Engine) CreateAgent(ctx context.Context, n substrat.NewAgent) (substrat
 }
 
 // fillNew checks what a person gave and fills in a root's defaults.
-func (e *Engine) fillNew(c *team.Create, id string) error {
+func (e *Engine) fillNew(n substrat.NewAgent, c *team.Create, id string) error {
 	if c.Provider == "" && c.Parent == "" {
 		c.Provider = DefaultProvider
 	}
@@ -53,6 +53,20 @@ func (e *Engine) fillNew(c *team.Create, id string) error {
 		}
 		c.Network = network
 	}
+	switch n.Network {
+	case "":
+		path := c.Name
+		if c.Parent != "" {
+			path = n.Parent + "/" + c.Name
+		}
+		if w := e.cfg.Rules.Walls(path, c.Role, c.Provider); w.Network != "" {
+			c.Network = w.Network
+		}
+	case substrat.NetworkNone, substrat.NetworkDoor, substrat.NetworkHost:
+		c.Network = n.Network
+	default:
+		return substrat.Errorf(substrat.CodeInvalid, "cannot use network %.40q", n.Network).WithHint("none, door or host")
+	}
 	switch c.Sandbox {
 	case substrat.Bubblewrap, substrat.NoSandbox:
 	case "":
@@ -61,6 +75,12 @@ func (e *Engine) fillNew(c *team.Create, id string) error {
 		}
 	default:
 		return substrat.Errorf(substrat.CodeInvalid, "cannot use sandbox %.40q", c.Sandbox).WithHint("bwrap or none")
+	}
+	if c.Sandbox == substrat.NoSandbox {
+		if n.Network != "" && n.Network != substrat.NetworkHost {
+			return substrat.Errorf(substrat.CodeInvalid, "cannot give network %s to an agent without a sandbox: it has the host's", n.Network)
+		}
+		c.Network = substrat.NetworkHost
 	}
 	if c.Dir == "" {
 		if c.Parent == "" {

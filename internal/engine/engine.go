@@ -25,6 +25,7 @@ import (
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/agentcli"
 	"substrat.dev/substrat/internal/journal"
+	"substrat.dev/substrat/internal/resource"
 	"substrat.dev/substrat/internal/sandbox"
 	"substrat.dev/substrat/internal/team"
 	"substrat.dev/substrat/internal/turn"
@@ -38,6 +39,8 @@ type Config struct {
 	// Exe is the substrat binary, absolute: it is the agents' command line and the simulator. Shim is the program that is the shim,
 	// the steps of a sandbox and the relay: the small one, or Exe again.
 	Exe, Shim string
+	// Resources is what keeps the bounds of turns on this machine.
+	Resources resource.Support
 	Slots     int
 	Rules     Rules
 	Providers []agentcli.Provider
@@ -269,7 +272,7 @@ func (e *Engine) checkProgram(name string, command []string) (substrat.Network, 
 		return "", substrat.Errorf(substrat.CodeInvalid, "cannot use provider %.40q: not known", name).WithHint("one of: %s", e.providerNames())
 	}
 	if p.Info().Network {
-		return substrat.NetworkHost, nil
+		return substrat.NetworkDoor, nil
 	}
 	return substrat.NetworkNone, nil
 }

@@ -30,6 +30,8 @@ type liveRun struct {
 	stopped atomic.Bool
 	// ended says why the turn was ended from outside, if it was.
 	ended atomic.Pointer[verdict]
+	// told ends the following of what the process tries to reach.
+	told func()
 	// asking counts the time in which a person is asked.
 	asking stopwatch
 }
@@ -67,10 +69,11 @@ func (r *runner) driveLive(ctx context.Context, a *attempt, p agentcli.LiveProvi
 	if end := s.log.End(r.turn); end != nil {
 		return verdict{outcome: end.Outcome, class: end.Class, detail: end.Detail, result: end.Result}, nil
 	}
-	l := &liveRun{r: r, a: a, p: p, s: s}
+	l := &liveRun{r: r, a: a, p: p, s: s, told: func() {}}
 	if err := l.begin(); err != nil {
 		return verdict{}, err
 	}
+	defer func() { l.told() }()
 	defer l.tape.Close()
 	v, own, err := l.run(ctx)
 	if err != nil {
@@ -124,6 +127,8 @@ func (l *liveRun) run(ctx context.Context) (v verdict, own bool, err error) {
 		if err != nil {
 			return verdict{}, false, err
 		}
+		l.told()
+		l.told = l.r.followReach(ctx, l.a, l.s.t, l.s.process, filepath.Join(l.s.dir, "run"))
 		result, err := l.converse(ctx, greeted)
 		if err != nil {
 			return verdict{}, false, err
@@ -142,7 +147,7 @@ func (l *liveRun) run(ctx context.Context) (v verdict, own bool, err error) {
 			restarts, calls = 0, n
 		}
 		restarts++
-		if ended := l.ended.Load(); ended != nil || !l.p.Info().Replays || exit.Reason == turn.StartFailed || restarts > restartsMost {
+		if ended := l.ended.Load(); ended != nil || !l.p.Info().Replays || exit.Reason == turn.StartFailed || exit.Reason == turn.Exceeded || restarts > restartsMost {
 			return l.judgeEnd(result, exit), false, nil
 		}
 		_, how := l.p.Diagnose(l.a.request, result, agentcli.Exit{Code: exit.Code, Signal: exit.Signal})
@@ -315,6 +320,8 @@ func (l *liveRun) buryProcess(ctx context.Context) (lastExit, error) {
 		return lastExit{}, err
 	}
 	out := lastExit{exit, l.s.t.StderrTail()}
+	l.told()
+	l.told = func() {}
 	l.r.e.endProcess(l.s)
 	return out, nil
 }

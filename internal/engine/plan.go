@@ -138,7 +138,7 @@ func (r *runner) spec(a *attempt, cmd agentcli.Command) (turn.Spec, error) {
 	}
 	spec := turn.Spec{
 		ID: r.turn, Argv: cmd.Argv, Env: r.environment(a, cmd), Dir: a.agent.Dir, Stdin: cmd.Stdin, KeepStdin: cmd.KeepStdin,
-		Sandboxed: a.agent.Sandbox == substrat.Bubblewrap, Limits: turnLimits(a.agent.Limits),
+		Sandboxed: a.agent.Sandbox == substrat.Bubblewrap, Limits: turnLimits(a.agent.Limits), Bounds: r.bounds(a, r.turn),
 	}
 	if !spec.Sandboxed {
 		if len(a.links) > 0 {
@@ -154,6 +154,7 @@ func (r *runner) spec(a *attempt, cmd agentcli.Command) (turn.Spec, error) {
 		}
 		return spec, wrapIO("make a directory for temporary files", os.MkdirAll(r.place(a).tmp, 0o700))
 	}
+	spec.Net = r.door(a, cmd, spec.Env)
 	spec.Argv, err = sandbox.Wrap(r.profile(a, cmd, config), cmd.Argv)
 	spec.Dir = "/"
 	return spec, err
@@ -164,13 +165,15 @@ func (r *runner) profile(a *attempt, cmd agentcli.Command, config []sandbox.Bind
 	p := sandbox.Profile{
 		Workspace: a.agent.Dir, WorkspaceReadOnly: a.living.ReadOnly, WorkspaceConfig: config,
 		Home:        sandbox.Bind{Host: r.e.homeDir(a.agent.ID), At: insideHome, Write: true},
-		HostNetwork: a.living.Network, Etc: r.e.etc,
+		HostNetwork: a.living.Network == substrat.NetworkHost, Door: a.living.Network == substrat.NetworkDoor, Etc: r.e.etc,
 		Binds: []sandbox.Bind{
 			{Host: r.e.cfg.Exe, At: insideBin + "/substrat"},
 			{Host: r.e.cfg.Shim, At: insideBin + "/substrat-shim"},
 			{Host: r.sockDir(a), At: insideSock},
 		},
 		Links: []sandbox.Link{{Target: "substrat", At: insideBin + "/cursor-agent"}},
+		Step:  insideBin + "/substrat-shim", Nested: a.walls.Nested || cmd.Nested, Debug: a.walls.Debug,
+		Limits: a.walls.Turn.rlimits(r.e.cfg.Resources.Mode), TmpBytes: a.walls.Turn.Tmp,
 	}
 	p.Binds = append(p.Binds, r.linked(a)...)
 	p.Set, p.Unset, p.Dir = captured(a.agent.Dir, r.place(a).bin, a.living.Env)
@@ -185,6 +188,7 @@ func (r *runner) profile(a *attempt, cmd agentcli.Command, config []sandbox.Bind
 	for _, path := range paths {
 		p.Binds = append(p.Binds, sandbox.Bind{Host: path, Optional: true})
 	}
+	a.walls.surround(&p)
 	return p
 }
 
@@ -193,13 +197,16 @@ func (r *runner) profile(a *attempt, cmd agentcli.Command, config []sandbox.Bind
 func (r *runner) environment(a *attempt, cmd agentcli.Command) []string {
 	p := r.place(a)
 	env := map[string]string{
-		"PATH": p.bin + ":" + searchPath(), "HOME": p.home, "TMPDIR": p.tmp, "LANG": "C.UTF-8", "TERM": "dumb", "SHELL": "/bin/sh",
+		"PATH": a.walls.searchPath(p.bin), "HOME": p.home, "TMPDIR": p.tmp, "LANG": "C.UTF-8", "TERM": "dumb", "SHELL": "/bin/sh",
 		// For "substrat tool" in a shell of the agent's.
 		"SUBSTRAT_SOCKET": filepath.Join(p.sock, "agent.sock"), "SUBSTRAT_TOKEN_FILE": filepath.Join(p.sock, tokenFile),
 		"USER": "agent", "LOGNAME": "agent", "NO_COLOR": "1", "GIT_TERMINAL_PROMPT": "0",
 	}
 	if raceOptions != "" {
 		env["GORACE"] = raceOptions
+	}
+	for k, v := range a.walls.Env {
+		env[k] = v
 	}
 	for k, v := range cmd.Env {
 		env[k] = v

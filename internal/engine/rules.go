@@ -31,6 +31,8 @@ type Rules interface {
 	SuspendAfter() time.Duration
 	// Surroundings are further variables for a provider's processes, and paths of the host that they are to see.
 	Surroundings(provider string) (env map[string]string, paths []string)
+	// Walls are what is said of the sandbox of an agent and what is around it.
+	Walls(path string, role substrat.Role, provider string) Walls
 	// Account names what the limits of a provider are counted on.
 	Account(provider string) string
 	// Cost is what usage costs in millionths of a dollar, if that is known.
@@ -119,6 +121,9 @@ func (NoRules) SuspendAfter() time.Duration { return 10 * time.Minute }
 
 // Surroundings implements Rules.
 func (NoRules) Surroundings(string) (env map[string]string, paths []string) { return nil, nil }
+
+// Walls implements Rules.
+func (NoRules) Walls(string, substrat.Role, string) Walls { return Walls{Turn: DefaultResources()} }
 
 // Account implements Rules.
 func (NoRules) Account(provider string) string { return provider }

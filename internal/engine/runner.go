@@ -44,6 +44,7 @@ type attempt struct {
 	living    team.Living
 	links     []team.Mount
 	git       []sandbox.Bind // the repository of the worktree it happens in
+	walls     Walls
 	startedAt time.Time
 	live      *agentcli.LiveTurn
 }
@@ -139,7 +140,9 @@ func (r *runner) drive(ctx context.Context) (a *attempt, v verdict, err error) {
 		return a, v, err
 	}
 	defer t.Close()
+	told := r.followReach(ctx, a, t, r.turn, filepath.Join(r.dir, "run"))
 	v, err = r.follow(ctx, a, t)
+	told()
 	return a, v, err
 }
 
@@ -176,6 +179,7 @@ func (r *runner) prepare(ctx context.Context) (*attempt, error) {
 	if a.provider = r.e.providers[a.agent.Provider]; a.provider == nil {
 		return nil, substrat.Errorf(substrat.CodeNotInstalled, "cannot run %s: no provider %q", a.path, a.agent.Provider)
 	}
+	a.walls = r.e.cfg.Rules.Walls(a.path, a.agent.Role, a.agent.Provider)
 	if a.token, err = r.token(); err != nil {
 		return nil, err
 	}
@@ -309,6 +313,11 @@ func (r *runner) endedBy(exit turn.Exit) *verdict {
 // failed: such a turn would be tried again.
 func (r *runner) judgeExit(a *attempt, result agentcli.Result, exit turn.Exit, stderr []byte) verdict {
 	v := verdict{outcome: result.Outcome, class: result.Class, detail: result.Detail, result: result}
+	if exit.Reason == turn.Exceeded {
+		// Whether it had its last word before it was noticed is chance.
+		v.outcome, v.class, v.detail = substrat.FailedTurn, substrat.ClassResources, exit.Err
+		return v
+	}
 	if result.Terminal && result.Outcome != substrat.FailedTurn {
 		return v
 	}

@@ -131,9 +131,9 @@ func processReason(n Node, of string, limit, used int64) Reason {
 func diskReason(d DiskLimit, used int64) Reason {
 	r := Reason{What: "disk: " + d.What, Limit: d.Bytes, Used: used}
 	if d.Growth {
-		r.Text = fmt.Sprintf("the turn was ended: it added %s to its %s; the limit is %s (limit in %s disk)", size(used), d.What, size(d.Bytes), defaultWhere)
+		r.Text = fmt.Sprintf("the turn was ended: it added %s to its %s; the limit is %s (limit in %s %s)", size(used), d.What, size(d.Bytes), defaultWhere, d.What)
 	} else {
-		r.Text = fmt.Sprintf("the turn was ended: its %s holds %s; the limit is %s (limit in %s disk)", d.What, size(used), size(d.Bytes), defaultWhere)
+		r.Text = fmt.Sprintf("the turn was ended: its %s holds %s; the limit is %s (limit in %s %s)", d.What, size(used), size(d.Bytes), defaultWhere, d.What)
 	}
 	return r
 }

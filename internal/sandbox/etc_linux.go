@@ -29,6 +29,14 @@ func PrepareEtc(dir string) error {
 			return substrat.Errorf(substrat.CodeStorage, "cannot copy /etc/%s for the sandboxes: %v", name, err)
 		}
 	}
+	// The host's own names are for the host's network; elsewhere there is the loopback, and the egress door's names on it.
+	for name, text := range map[string]string{
+		"hosts": "127.0.0.1 localhost substrat\n::1 localhost\n", "resolv.conf": "nameserver 127.0.0.1\noptions timeout:5 attempts:2\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return substrat.Errorf(substrat.CodeStorage, "cannot write /etc/%s for the sandboxes: %v", name, err)
+		}
+	}
 	return nil
 }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"substrat.dev/substrat"
 )
 
@@ -15,24 +17,37 @@ import (
 type mount struct {
 	what, host, at, target string
 	write, workspace       bool
+	// dev and ino are of what was looked at.
+	dev, ino uint64
 }
 
 // userMounts gives the options for what the profile adds, ancestors before what lies inside them, because a mount
 // hides everything that was mounted below it before.
-func userMounts(p Profile) ([]string, error) {
+func userMounts(p Profile) ([]string, []mount, error) {
 	all, err := collect(p)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	slices.SortStableFunc(all, func(a, b mount) int { return depth(a.at) - depth(b.at) })
 	if err := checkTargets(all); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var out []string
+	for i := range all {
+		all[i].look()
+	}
 	for _, m := range all {
 		out = append(out, m.options(all)...)
 	}
-	return out, nil
+	return out, all, nil
+}
+
+// look notes which file or directory the source is, so that another one in its place is known.
+func (m *mount) look() {
+	var st unix.Stat_t
+	if m.host != "" && unix.Stat(m.host, &st) == nil {
+		m.dev, m.ino = uint64(st.Dev), st.Ino //nolint:unconvert // Dev has another size elsewhere.
+	}
 }
 
 func depth(path string) int { return strings.Count(path, "/") }

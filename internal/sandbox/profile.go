@@ -1,5 +1,7 @@
 package sandbox
 
+import "substrat.dev/substrat/internal/confine"
+
 // Profile is what one process may see and do. All paths are absolute and clean.
 type Profile struct {
 	// Workspace is a directory of the host, shown at its own path.
@@ -20,10 +22,21 @@ type Profile struct {
 	Etc string
 	// HostNetwork keeps the host's network. Otherwise there is only an empty loopback, and abstract sockets are gone.
 	HostNetwork bool
+	// Door keeps the network that bwrap is started in, which the caller made: a namespace with an egress door. Names are asked of its
+	// loopback.
+	Door bool
 	// Set and Unset change the environment inside. They do not reach bwrap itself, which a variable such as LD_PRELOAD
 	// would run code in, outside.
 	Set   map[string]string
 	Unset []string
+	// Step is where the sandbox shows the program that has the step of internal/confine, which checks the mounts, takes rights
+	// away and becomes the process. Empty leaves the step out: what runs then is ours, not an agent.
+	Step string
+	// Nested lets the process make sandboxes of its own, Debug lets it trace others of its sandbox.
+	Nested, Debug bool
+	// Limits are of each process. TmpBytes is the size of each private tmpfs, 0 for the kernel's default.
+	Limits   confine.Limits
+	TmpBytes int64
 	// Dir is the working directory inside; empty means the workspace.
 	Dir string
 }

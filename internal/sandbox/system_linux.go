@@ -1,6 +1,9 @@
 package sandbox
 
-import "os"
+import (
+	"os"
+	"strconv"
+)
 
 // etcFiles is what programs need of /etc to resolve names, users, libraries and certificates. Nothing that could hold
 // a secret is in it.
@@ -15,16 +18,25 @@ var etcFiles = []string{
 // etcNetworkFiles come with the host's network only.
 var etcNetworkFiles = []string{"gai.conf", "resolv.conf"}
 
+// tmpDirs are the places that are private, writable and gone with the sandbox.
+var tmpDirs = []string{"/dev/shm", "/tmp", "/run", "/var/tmp"}
+
 // systemMounts is the minimal read-only system. Later mounts lie over earlier ones, so the tmpfs come before what the
 // profile adds and a workspace below /tmp is seen.
-func systemMounts(etc string, hostNetwork bool) []string {
+func systemMounts(etc string, hostNetwork bool, tmpBytes int64) []string {
 	out := []string{"--ro-bind", "/usr", "/usr"}
 	for _, dir := range []string{"/bin", "/lib", "/lib32", "/lib64", "/libx32", "/sbin"} {
 		out = append(out, systemDir(dir)...)
 	}
 	out = append(out, etcMounts(etc, hostNetwork)...)
-	return append(out, "--ro-bind-try", "/opt", "/opt", "--proc", "/proc", "--dev", "/dev",
-		"--tmpfs", "/tmp", "--tmpfs", "/run", "--tmpfs", "/var/tmp")
+	out = append(out, "--ro-bind-try", "/opt", "/opt", "--proc", "/proc", "--dev", "/dev")
+	for _, dir := range tmpDirs {
+		if tmpBytes > 0 {
+			out = append(out, "--size", strconv.FormatInt(tmpBytes, 10))
+		}
+		out = append(out, "--tmpfs", dir)
+	}
+	return append(out, "--remount-ro", "/dev")
 }
 
 // systemDir shows a top-level directory as the host has it: as a link into /usr, or bound, or not at all.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"substrat.dev/substrat"
+	"substrat.dev/substrat/internal/confine"
 )
 
 // Wrap gives the full argv that runs argv under p: the absolute path of bwrap, its options, "--", argv. The process
@@ -24,9 +25,14 @@ func Wrap(p Profile, argv []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	user, err := userMounts(p)
+	user, mounts, err := userMounts(p)
 	if err != nil {
 		return nil, err
+	}
+	if p.Step != "" {
+		if argv, err = confine.Argv(p.Step, confinement(p, mounts), argv); err != nil {
+			return nil, err
+		}
 	}
 	dir := p.Dir
 	if dir == "" {
@@ -35,8 +41,15 @@ func Wrap(p Profile, argv []string) ([]string, error) {
 	if err := checkPath("working directory", dir); err != nil {
 		return nil, err
 	}
-	out := append([]string{bwrap}, isolation(p.HostNetwork)...)
-	out = append(out, systemMounts(p.Etc, p.HostNetwork)...)
+	if p.Door && (p.HostNetwork || p.Etc == "") {
+		return nil, substrat.Errorf(substrat.CodeInvalid, "cannot make a sandbox: a network with an egress door needs an /etc of its own, and is not the host's")
+	}
+	out := append([]string{bwrap}, isolation(p.HostNetwork || p.Door)...)
+	if p.Nested && os.Getuid() == 0 {
+		// Root cannot be mapped again in a namespace below, so that a sandbox inside could not be made.
+		out = append(out, "--uid", "1000", "--gid", "1000")
+	}
+	out = append(out, systemMounts(p.Etc, p.HostNetwork, p.TmpBytes)...)
 	out = append(out, user...)
 	env, err := environment(p)
 	if err != nil {
@@ -45,6 +58,24 @@ func Wrap(p Profile, argv []string) ([]string, error) {
 	out = append(out, env...)
 	out = append(out, "--remount-ro", "/", "--chdir", dir, "--")
 	return append(out, argv...), nil
+}
+
+// confinement is what the last step checks and takes away: the mounts must be those that were looked at here, whatever happened to
+// their sources since, and nothing is written but what is mounted for it.
+func confinement(p Profile, mounts []mount) confine.Plan {
+	plan := confine.Plan{
+		Landlock: confine.LandlockBest, Nested: p.Nested, Debug: p.Debug, Limits: p.Limits, Write: append([]string{"/dev"}, tmpDirs...),
+	}
+	for _, m := range mounts {
+		if m.target != "" {
+			continue
+		}
+		plan.Mounts = append(plan.Mounts, confine.Mount{At: m.at, ReadOnly: !m.write, Dev: m.dev, Ino: m.ino})
+		if m.write {
+			plan.Write = append(plan.Write, m.at)
+		}
+	}
+	return plan
 }
 
 // environment gives the options that set variables inside.
@@ -66,10 +97,11 @@ func environment(p Profile) ([]string, error) {
 }
 
 // isolation holds the options that make it a sandbox. --unshare-user beside --unshare-all makes the user namespace a
-// must; --cap-drop ALL matters when the daemon is root, where bwrap would keep nearly every capability.
-func isolation(hostNetwork bool) []string {
+// must; --cap-drop ALL matters when the daemon is root, where bwrap would keep nearly every capability. A network that is kept is
+// the one that bwrap finds: the host's, or one that was made for it.
+func isolation(keepNetwork bool) []string {
 	out := []string{"--unshare-all", "--unshare-user"}
-	if hostNetwork {
+	if keepNetwork {
 		out = append(out, "--share-net")
 	}
 	return append(out, "--hostname", "substrat", "--die-with-parent", "--new-session", "--cap-drop", "ALL")

@@ -35,7 +35,7 @@ func TestWrapArgv(t *testing.T) {
 	}
 	want := slices.Concat(
 		[]string{bwrap, "--unshare-all", "--unshare-user", "--hostname", "substrat", "--die-with-parent", "--new-session", "--cap-drop", "ALL"},
-		systemMounts("", false),
+		systemMounts("", false, 0),
 		[]string{"--bind", home, "/home/agent", "--symlink", "x", "/run/l", "--ro-bind", tool, "/home/agent/bin"},
 		[]string{"--bind", ws, ws, "--bind", tool, tool, "--ro-bind", cfg, ws + "/.cursor"},
 		[]string{"--remount-ro", "/", "--chdir", ws, "--", "agent", "--bind", "/", "/"},

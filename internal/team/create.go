@@ -225,7 +225,7 @@ func (d *decision) checkSpawn(p *Agent, c Create) error {
 	if _, hops := chain(p); hops > d.Limits.Hops {
 		return d.tooManyHops("create " + c.Name)
 	}
-	if c.Network == substrat.NetworkHost && p.Network == substrat.NetworkNone {
+	if c.Network.Reaches() > p.Network.Reaches() {
 		return substrat.Errorf(substrat.CodeForbidden, "cannot create %q: provider %s needs the network, which you do not have", c.Name, c.Provider).
 			WithHint("ask the user to create it")
 	}
@@ -245,7 +245,10 @@ func (a *Agent) inherit(p *Agent, subdir string) error {
 		if len(a.Command) == 0 {
 			a.Command = p.Command
 		}
-		a.Provider, a.Network = p.Provider, p.Network
+		a.Provider = p.Provider
+		if a.Network == "" {
+			a.Network = p.Network
+		}
 		if a.Model == "" {
 			a.Model = p.Model
 		}

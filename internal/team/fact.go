@@ -74,6 +74,8 @@ var facts = map[string]func() Fact{
 	"workspace.unlinked": func() Fact { return &DirUnlinked{} },
 	"workspace.env_set":  func() Fact { return &WorkspaceEnvSet{} },
 	"workspace.overlap":  func() Fact { return &OverlapFound{} },
+	"net.attempt":        func() Fact { return &HostReached{} },
+	"net.allowed":        func() Fact { return &HostAllowed{} },
 }
 
 // AgentCreated means: a node was added to the tree.

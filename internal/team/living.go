@@ -17,7 +17,7 @@ type Living struct {
 	Made     bool
 	Tree     *Tree
 	ReadOnly bool
-	Network  bool
+	Network  substrat.Network
 	Links    []Mount
 	Env      *substrat.WorkspaceEnv
 }
@@ -37,11 +37,14 @@ func (l Living) Dir() string { return filepath.Join(l.Base, l.Subdir) }
 func (s *State) Living(agent string) Living {
 	a := s.Agents[agent]
 	if s.Workspaces[a.Workspace] == nil {
-		return Living{Base: a.Dir, ReadOnly: a.Role == substrat.Reviewer, Network: a.Network == substrat.NetworkHost}
+		return Living{Base: a.Dir, ReadOnly: a.Role == substrat.Reviewer, Network: a.Network}
 	}
 	l := s.LivingIn(a.Workspace)
 	l.Subdir = filepath.Join(l.Subdir, a.Subdir)
-	l.ReadOnly, l.Network = l.ReadOnly || a.Role == substrat.Reviewer, l.Network || a.Network == substrat.NetworkHost
+	l.ReadOnly = l.ReadOnly || a.Role == substrat.Reviewer
+	if a.Network.Reaches() > l.Network.Reaches() {
+		l.Network = a.Network
+	}
 	return l
 }
 
@@ -49,7 +52,10 @@ func (s *State) Living(agent string) Living {
 func (s *State) LivingIn(workspace string) Living {
 	w := s.Workspaces[workspace]
 	root, subdir, readOnly := s.rootOf(w)
-	l := Living{Base: root.Dir, Subdir: subdir, Made: root.Made, Tree: root.Tree, ReadOnly: readOnly, Network: w.Network, Env: w.Env}
+	l := Living{Base: root.Dir, Subdir: subdir, Made: root.Made, Tree: root.Tree, ReadOnly: readOnly, Network: substrat.NetworkNone, Env: w.Env}
+	if w.Network {
+		l.Network = substrat.NetworkDoor
+	}
 	for _, x := range w.Links {
 		m := Mount{At: x.At, Base: x.Host, Dir: x.Dir, ReadOnly: x.ReadOnly}
 		if src := s.Workspaces[x.Source]; src != nil {

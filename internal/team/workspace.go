@@ -200,10 +200,10 @@ func (s *State) resolveWorkspace(a *Agent, ref string) (w *Workspace, may bool, 
 	return w, may, nil
 }
 
-// reachesNetwork reports whether an agent's turns have the network.
+// reachesNetwork reports whether an agent's turns have a network.
 func (s *State) reachesNetwork(a *Agent) bool {
 	w := s.Workspaces[a.Workspace]
-	return a.Network == substrat.NetworkHost || w != nil && w.Network
+	return a.Network.Reaches() > 0 || w != nil && w.Network
 }
 
 func (c DeleteWorkspace) decide(d *decision) (any, error) {

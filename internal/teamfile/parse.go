@@ -57,6 +57,7 @@ type member struct {
 	Worktree         bool              `toml:"worktree"`
 	Branch           string            `toml:"branch"`
 	Sandbox          string            `toml:"sandbox"`
+	Network          string            `toml:"network"`
 	Command          []string          `toml:"command"`
 	Gated            bool              `toml:"gated"`
 	Metadata         map[string]string `toml:"metadata"`
@@ -168,11 +169,13 @@ func (r *reader) read(m member, path, parent string) (Agent, error) {
 		return Agent{}, r.bad(written, "no role %q: worker, reviewer or manager", m.Role)
 	case m.Sandbox != "" && m.Sandbox != "bwrap" && m.Sandbox != "none":
 		return Agent{}, r.bad(written, "no sandbox %q: bwrap or none", m.Sandbox)
+	case m.Network != "" && m.Network != "none" && m.Network != "door" && m.Network != "host":
+		return Agent{}, r.bad(written, "no network %q: none, door or host", m.Network)
 	}
 	r.seen[path] = true
 	a := Agent{Path: path, Message: m.Message, New: substrat.NewAgent{
 		Name: name, Parent: parent, Provider: m.Provider, Role: substrat.Role(m.Role), Model: m.Model, Instructions: m.Instructions,
-		Sandbox: substrat.Sandbox(m.Sandbox), Metadata: m.Metadata, Workspace: m.Workspace, Worktree: m.Worktree, Branch: m.Branch,
+		Sandbox: substrat.Sandbox(m.Sandbox), Network: substrat.Network(m.Network), Metadata: m.Metadata, Workspace: m.Workspace, Worktree: m.Worktree, Branch: m.Branch,
 		Command: m.Command, Gated: m.Gated,
 	}}
 	if m.Wall > 0 || m.Silence > 0 {

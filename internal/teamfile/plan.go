@@ -108,7 +108,7 @@ func (a *Agent) differences(is substrat.Agent) []Change {
 	}
 	for _, x := range []struct {
 		name, want, is string
-	}{{"provider", n.Provider, is.Provider}, {"sandbox", string(n.Sandbox), string(is.Sandbox)}} {
+	}{{"provider", n.Provider, is.Provider}, {"sandbox", string(n.Sandbox), string(is.Sandbox)}, {"network", string(n.Network), string(is.Network)}} {
 		if x.want != "" && x.want != x.is {
 			out = append(out, Change{Path: a.Path, Text: fmt.Sprintf("has %s %s, the file says %s: that cannot be changed, end it first", x.name, x.is, x.want)})
 		}

@@ -12,20 +12,25 @@ import (
 )
 
 // execProcess starts argv from the calling thread, which is to live as long as the shim.
-func execProcess(argv, env []string, dir string, fds []int) (int, error) {
-	path, err := lookPath(argv[0], env)
+func (s *shim) execProcess(argv []string, fds []int, attributes *syscall.SysProcAttr) (int, error) {
+	dir := workDir(s.spec)
+	path, err := lookPath(argv[0], environment(s.spec))
 	if err != nil {
 		return 0, fmt.Errorf("cannot start %s: %w", argv[0], err)
 	}
-	files := make([]uintptr, len(fds))
-	for i, fd := range fds {
-		files[i] = uintptr(fd)
-	}
-	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{Dir: dir, Env: env, Files: files, Sys: processAttributes()})
+	pid, err := s.fork(path, argv, dir, fds, attributes)
 	if err != nil {
 		return 0, fmt.Errorf("cannot start %s: %w", argv[0], explain(err, path, dir))
 	}
 	return pid, nil
+}
+
+func startFile(path string, argv, env []string, dir string, fds []int, attributes *syscall.SysProcAttr) (int, error) {
+	files := make([]uintptr, len(fds))
+	for i, fd := range fds {
+		files[i] = uintptr(fd)
+	}
+	return syscall.ForkExec(path, argv, &syscall.ProcAttr{Dir: dir, Env: env, Files: files, Sys: attributes})
 }
 
 // lookPath finds a bare name in the PATH of the process's own environment, as a shell would.

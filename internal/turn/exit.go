@@ -16,6 +16,8 @@ const (
 	// Wall and Silence: a limit of that name.
 	Wall    Reason = "wall"
 	Silence Reason = "silence"
+	// Exceeded: it used more than its bounds allow. Exit.Err says of what.
+	Exceeded Reason = "exceeded"
 	// StartFailed: there never was a process of the agent. Exit.Err says why.
 	StartFailed Reason = "start_failed"
 	// ShimLost: the shim died without a record. How the process ended is not known.

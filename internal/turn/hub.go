@@ -29,7 +29,8 @@ type hub struct {
 	mu      sync.Mutex
 	clients map[*client]struct{}
 	closed  bool
-	left    time.Time // when the last client went
+	left    time.Time        // when the last client went
+	welcome func() []message // what a client is told that has just come; set before serve
 	workers sync.WaitGroup
 }
 
@@ -66,6 +67,11 @@ func (h *hub) add(conn net.Conn) {
 	h.clients[c] = struct{}{}
 	// It may have looked at stdout while it was in the queue and nobody could tell it of a growth.
 	c.send(message{Event: evGrew})
+	if h.welcome != nil {
+		for _, m := range h.welcome() {
+			c.send(m)
+		}
+	}
 	h.workers.Go(c.writeAll)
 	h.workers.Go(func() {
 		h.readAll(c)
@@ -106,11 +112,13 @@ func (h *hub) readAll(c *client) {
 }
 
 // tell sends an event to everybody.
-func (h *hub) tell(event string) {
+func (h *hub) tell(event string) { h.send(message{Event: event}) }
+
+func (h *hub) send(m message) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for c := range h.clients {
-		c.send(message{Event: event})
+		c.send(m)
 	}
 }
 
@@ -127,7 +135,7 @@ func (h *hub) close() {
 	h.workers.Wait()
 }
 
-// client is one connected daemon. Its queue is bounded: "grew" is kept once, and who does not read replies is dropped.
+// client is one connected daemon. Its queue is bounded: "grew" and "net" are kept once, and who does not read replies is dropped.
 type client struct {
 	conn net.Conn
 	wake chan struct{} // holds at most one sign that there is something to write
@@ -135,6 +143,7 @@ type client struct {
 	mu     sync.Mutex
 	queue  []message
 	grew   bool
+	net    bool
 	ending bool
 }
 
@@ -144,6 +153,8 @@ func (c *client) send(m message) {
 	switch {
 	case m.Event == evGrew:
 		c.grew = true
+	case m.Event == evNet:
+		c.net = true
 	case len(c.queue) < maxReplies:
 		c.queue = append(c.queue, m)
 	default:
@@ -189,9 +200,12 @@ func (c *client) take() (lines []byte, ending bool) {
 	if c.grew {
 		lines = message{Event: evGrew}.encode(lines)
 	}
+	if c.net {
+		lines = message{Event: evNet}.encode(lines)
+	}
 	for _, m := range c.queue {
 		lines = m.encode(lines)
 	}
-	c.grew, c.queue = false, nil
+	c.grew, c.net, c.queue = false, false, nil
 	return lines, c.ending
 }

@@ -59,6 +59,17 @@ func (l *ladder) begin(reason Reason) {
 	l.timer.Reset(l.limits.InterruptGrace)
 }
 
+// exceed kills the process: what eats up the machine is not asked first.
+func (l *ladder) exceed() {
+	if l.rung <= graced {
+		l.reason = Exceeded
+	}
+	if l.rung < killed {
+		l.rung = killed
+		l.target.kill()
+	}
+}
+
 // climb takes the next step.
 func (l *ladder) climb() {
 	if l.rung == graced {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"substrat.dev/substrat/internal/resource"
 )
 
 // ShimMain is the hidden command of [ShimCommand]: it supervises the one turn in dir and returns the exit code for main, which is
@@ -55,10 +57,15 @@ type shim struct {
 	status status
 	clock  *clock
 
-	child  child
-	stdout *pump
-	stderr *pump
-	ladder ladder
+	child child
+	net   *network        // nil where the process has none of its own
+	group *resource.Group // nil without bounds, or where no cgroup keeps them
+	watch *resource.Watch // nil without bounds
+	// exceeded says what bound was hit.
+	exceeded string
+	stdout   *pump
+	stderr   *pump
+	ladder   ladder
 	problems
 }
 
@@ -96,6 +103,12 @@ func newShim(spare bool) (*shim, error) {
 	}
 	s := &shim{dir: j.Dir, spec: j.Spec, hub: newHub(), lock: fds[0], stop: stop}
 	s.spec.Stdin, s.spec.Limits = j.Stdin, j.Spec.Limits.withDefaults()
+	if s.spec.Net != nil {
+		if s.net, err = newNetwork(s.dir, *s.spec.Net, s.hub.send); err != nil {
+			return nil, err
+		}
+		s.hub.welcome = s.net.open
+	}
 	s.hub.add(first)
 	s.hub.serve(l)
 	return s, nil

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"substrat.dev/substrat"
+	"substrat.dev/substrat/internal/door"
+	"substrat.dev/substrat/internal/resource"
 )
 
 // Marker is the variable that every process of a turn inherits; its value is Spec.ID. Reap finds processes by it.
@@ -25,9 +27,23 @@ type Spec struct {
 	KeepStdin bool   `json:"keep_stdin"`
 	// Sandboxed says that Argv[0] is bwrap with --die-with-parent and its own pid namespace. The shim inserts
 	// --json-status-fd to learn the pid of the namespace's init.
-	Sandboxed bool   `json:"sandboxed"`
-	Limits    Limits `json:"limits"`
+	Sandboxed bool `json:"sandboxed"`
+	// Net, where set, gives the process a network of its own, with nothing in it but an egress door that lets through what the
+	// policy says. It is for sandboxed processes, whose Argv leaves the network as it finds it (--share-net).
+	Net *door.Policy `json:"net,omitempty"`
+	// Bounds, where set, bound what the process and all that it starts may use.
+	Bounds *Bounds `json:"bounds,omitempty"`
+	Limits Limits  `json:"limits"`
 }
+
+// Bounds are where the processes of a turn stand among those of others: the nodes above it bound several turns together, the last
+// one is the turn.
+type Bounds struct {
+	Support resource.Support `json:"support"`
+	Path    []resource.Node  `json:"path"`
+}
+
+func (b *Bounds) own() resource.Limits { return b.Path[len(b.Path)-1].Limits }
 
 // Limits bound a turn. The shim keeps them by the monotonic clock. For the graces and the byte counts zero means the
 // default.
@@ -83,6 +99,8 @@ func (s Spec) check() error {
 		return substrat.Errorf(substrat.CodeInvalid, "cannot start a turn: the id %q is malformed", s.ID)
 	case len(s.Argv) == 0 || s.Argv[0] == "":
 		return substrat.Errorf(substrat.CodeInvalid, "cannot start turn %s: the command is empty", s.ID)
+	case s.Bounds != nil && len(s.Bounds.Path) == 0:
+		return substrat.Errorf(substrat.CodeInvalid, "cannot start turn %s: its bounds have no place", s.ID)
 	case s.Dir != "" && !filepath.IsAbs(s.Dir):
 		return substrat.Errorf(substrat.CodeInvalid, "cannot start turn %s: the working directory is not absolute: %q", s.ID, s.Dir)
 	}

@@ -29,7 +29,7 @@ func (s *shim) start() error {
 	if s.spec.Sandboxed {
 		argv = append([]string{argv[0], "--json-status-fd", "3"}, argv[1:]...)
 	}
-	pid, err := execProcess(argv, environment(s.spec), workDir(s.spec), p.theirs)
+	pid, err := s.execBounded(argv, &p)
 	closeAll(p.theirs)
 	if err != nil {
 		return err

@@ -41,6 +41,9 @@ func (s *shim) supervise() Exit {
 			s.serve(r)
 		case <-s.ladder.timer.C:
 			s.ladder.climb()
+		case r := <-s.over():
+			s.exceeded = r.Text
+			s.ladder.exceed()
 		case <-wall.C:
 			s.ladder.begin(Wall)
 		case <-silence.C:
@@ -88,6 +91,9 @@ func (s *shim) serve(r request) {
 	case opCancel:
 		s.ladder.begin(Cancelled)
 		r.reply("")
+	case opHost:
+		s.net.decide(r.Host, r.Port, r.Allow)
+		r.reply("")
 	default:
 		r.reply("its shim does not know " + r.Op)
 	}
@@ -100,6 +106,11 @@ func (s *shim) finish() Exit {
 		s.note("not all is gone", errors.New("a process of the turn does not die"))
 	}
 	s.drain(lingerTime)
+	// What the kernel ended for its use of memory shows only now.
+	if r, hit := s.unbind(); hit && s.exceeded == "" && (s.ladder.reason == Exited || s.ladder.reason == Ended) {
+		s.exceeded, s.ladder.reason = r.Text, Exceeded
+	}
+	s.net.close()
 	s.stdout.stop()
 	s.stderr.stop()
 	s.child.stdin.stop()
@@ -108,6 +119,9 @@ func (s *shim) finish() Exit {
 	exit := s.child.exit()
 	exit.Reason = s.ladder.reason
 	exit.StdoutBytes, exit.DroppedBytes, exit.StderrBytes = s.stdout.to.written, s.stdout.to.dropped, s.stderr.to.written
+	if exit.Reason == Exceeded {
+		exit.Err = s.exceeded
+	}
 	if s.ladder.rung == running && s.child.neverRan() {
 		exit.Reason, exit.Code, exit.Err = StartFailed, -1, s.startProblem()
 	}

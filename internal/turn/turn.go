@@ -26,6 +26,8 @@ type Turn struct {
 	closed  bool
 	replies map[int64]chan string
 	lastID  int64
+	asks    []HostAsk
+	net     chan struct{} // holds at most one sign that there is something of the network's to see
 
 	writing sync.Mutex // one line at a time on conn
 }
@@ -35,7 +37,7 @@ func newTurn(dir string, conn net.Conn, pid int) *Turn {
 	t := &Turn{
 		dir: dir, conn: conn, pid: pid,
 		started: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{}),
-		changed: make(chan struct{}), replies: map[int64]chan string{},
+		changed: make(chan struct{}), replies: map[int64]chan string{}, net: make(chan struct{}, 1),
 	}
 	go t.watch()
 	return t
@@ -43,7 +45,7 @@ func newTurn(dir string, conn net.Conn, pid int) *Turn {
 
 // endedTurn is a handle on a turn that is over.
 func endedTurn(dir string, exit Exit) *Turn {
-	t := &Turn{dir: dir, exit: exit, started: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{}), changed: make(chan struct{})}
+	t := &Turn{dir: dir, exit: exit, net: make(chan struct{}, 1), started: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{}), changed: make(chan struct{})}
 	close(t.ended)
 	close(t.done)
 	return t
@@ -93,6 +95,10 @@ func (t *Turn) take(m message) {
 		}
 	case evReply:
 		t.answer(m.ID, m.Err)
+	case evAsk:
+		t.asked(HostAsk{m.Host, m.Port})
+	case evNet:
+		t.nudgeNet()
 	}
 }
 

@@ -20,6 +20,7 @@ const (
 	opCloseStdin = "close_stdin"
 	opEnd        = "end"
 	opCancel     = "cancel"
+	opHost       = "host" // the word on a host: Host, Port, Allow
 )
 
 // What the shim tells. Several "grew" may be told as one; after "exited" dir/exit.json is there.
@@ -28,6 +29,8 @@ const (
 	evGrew    = "grew"
 	evExited  = "exited"
 	evReply   = "reply"
+	evNet     = "net" // dir/net.ndjson grew
+	evAsk     = "ask" // a host waits for a word: Host, Port
 )
 
 // message is one line of the control socket.
@@ -38,6 +41,9 @@ type message struct {
 	ID    int64  `json:"id,omitempty"`
 	Data  []byte `json:"data,omitempty"`
 	Err   string `json:"err,omitempty"`
+	Host  string `json:"host,omitempty"`
+	Port  int    `json:"port,omitempty"`
+	Allow bool   `json:"allow,omitempty"`
 }
 
 // encode appends m as a line.
