@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -291,12 +290,6 @@ var verbs = map[string]func(string) error{
 		}
 		if len(out) > 0 {
 			return errors.New(strings.Join(out, " "))
-		}
-		return nil
-	},
-	"ignored": func(string) error {
-		if signal.Ignored(syscall.SIGHUP) {
-			return errors.New("SIGHUP is ignored")
 		}
 		return nil
 	},

@@ -116,7 +116,8 @@ type result struct {
 func (u user) run(t testing.TB, env []string, argv ...string) result {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
-	cmd.Env = append([]string{"PATH=/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin", "LC_ALL=C"}, env...)
+	cmd.Env = append([]string{"PATH=/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin", "LC_ALL=C",
+		"GORACE=atexit_sleep_ms=0"}, env...)
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: u.cred}
 	var stdout, stderr bytes.Buffer
