@@ -17,6 +17,7 @@ type Status struct {
 	Running   bool      `json:"running"`
 	PID       int       `json:"pid"`
 	Socket    string    `json:"socket"`
+	URL       string    `json:"url,omitempty"`
 	Version   string    `json:"version"`
 	StartedAt time.Time `json:"started_at,omitzero"`
 	Slots     int       `json:"slots"`

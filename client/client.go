@@ -1,6 +1,6 @@
 // Package client is the typed client of a Substrat daemon's API. The command line uses nothing else.
 //
-// It speaks HTTP over the daemon's unix socket, holds no state but connections, and is safe for concurrent use. Errors of
+// It speaks HTTP over the daemon's unix socket, or over TCP with a token; it holds no state but connections, and is safe for concurrent use. Errors of
 // the daemon come back as *substrat.Error with their code and hint. A daemon that is not there is CodeUnavailable; one
 // that is just starting is waited for, for two seconds.
 package client
@@ -8,6 +8,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"io"
@@ -20,13 +21,17 @@ import (
 	"time"
 
 	"substrat.dev/substrat"
-	"substrat.dev/substrat/internal/sock"
 )
 
 // Client talks to one daemon.
 type Client struct {
 	socket string
-	http   *http.Client
+	base   string // scheme and host
+	// address is where that is, and secure is set for TLS, if it is not a socket.
+	address string
+	token   string
+	secure  *tls.Config
+	http    *http.Client
 }
 
 // startingUp is how long a socket that refuses connections is taken for a daemon that is just starting.
@@ -34,7 +39,7 @@ const startingUp = 2 * time.Second
 
 // New makes a client of the daemon whose control socket is at a path.
 func New(socket string) *Client {
-	c := &Client{socket: socket}
+	c := &Client{socket: socket, base: "http://substrat"}
 	c.http = &http.Client{Transport: &http.Transport{
 		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return c.dial(ctx) },
 		MaxIdleConnsPerHost: 64,
@@ -46,12 +51,12 @@ func New(socket string) *Client {
 func (c *Client) dial(ctx context.Context) (net.Conn, error) {
 	deadline := time.Now().Add(startingUp)
 	for {
-		conn, err := sock.Dial(ctx, c.socket)
+		conn, err := c.connect(ctx)
 		if err == nil {
 			return conn, nil
 		}
 		if !errors.Is(err, syscall.ECONNREFUSED) || time.Now().After(deadline) {
-			return nil, notRunning(err)
+			return nil, c.notRunning(err)
 		}
 		select {
 		case <-time.After(20 * time.Millisecond):
@@ -61,7 +66,11 @@ func (c *Client) dial(ctx context.Context) (net.Conn, error) {
 	}
 }
 
-func notRunning(err error) error {
+func (c *Client) notRunning(err error) error {
+	if c.socket == "" {
+		return substrat.Errorf(substrat.CodeUnavailable, "cannot reach the daemon at %s: %v", c.base, err).
+			WithHint("substrat daemon start --listen ADDRESS, where it runs")
+	}
 	if errors.Is(err, fs.ErrPermission) {
 		return substrat.Errorf(substrat.CodeForbidden, "cannot reach the daemon: its socket belongs to another user")
 	}
@@ -88,7 +97,7 @@ func (c *Client) request(ctx context.Context, method, path string, query url.Val
 		}
 		r = bytes.NewReader(data)
 	}
-	u := "http://substrat/v1" + path
+	u := c.base + "/v1" + path
 	if len(query) > 0 {
 		u += "?" + query.Encode()
 	}
@@ -101,6 +110,9 @@ func (c *Client) request(ctx context.Context, method, path string, query url.Val
 	}
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	res, err := c.http.Do(req)
 	if err != nil {

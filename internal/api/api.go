@@ -71,6 +71,8 @@ type Config struct {
 	Version string
 	// Socket is the control socket's path, for the status.
 	Socket string
+	// URL is where the API is over TCP, empty where it is not.
+	URL string
 	// MCP serves the agents' tools to a person who speaks as ref. It returns when the connection is over.
 	MCP func(ctx context.Context, ref string, conn io.ReadWriteCloser) error
 }

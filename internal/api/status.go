@@ -12,11 +12,12 @@ type statusBody struct {
 	Running bool   `json:"running"`
 	PID     int    `json:"pid"`
 	Socket  string `json:"socket"`
+	URL     string `json:"url,omitempty" doc:"where the API is over TCP"`
 	engine.Info
 }
 
 func (s *server) status(context.Context, *struct{}) (*body[statusBody], error) {
-	return &body[statusBody]{statusBody{Running: true, PID: os.Getpid(), Socket: s.Socket, Info: s.Engine.Info()}}, nil
+	return &body[statusBody]{statusBody{Running: true, PID: os.Getpid(), Socket: s.Socket, URL: s.URL, Info: s.Engine.Info()}}, nil
 }
 
 type shutdownInput struct {

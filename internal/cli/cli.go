@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -107,7 +108,8 @@ func (a *app) root() *cobra.Command {
 durable history; each turn is one supervised process. A daemon does the work; every other command talks to it.
 
 Agents are named by path (lead/coder), by a bare name that fits only one, or by id.
-The daemon's home is $SUBSTRAT_HOME, else ~/.substrat; substrat.toml in it configures slots, limits, budgets and policies.`,
+The daemon's home is $SUBSTRAT_HOME, else ~/.substrat; substrat.toml in it configures slots, limits, budgets and policies.
+A daemon that listens on TCP is reached with SUBSTRAT_URL, and SUBSTRAT_API_TOKEN_FILE or SUBSTRAT_API_TOKEN for its token.`,
 		Example: `  substrat daemon start
   substrat agent create lead --dir ~/src/project
   substrat send lead "What is in this directory?" --wait
@@ -167,13 +169,35 @@ func group(use, short string, sub ...*cobra.Command) *cobra.Command {
 // home is the daemon's directory.
 func (a *app) home() (string, error) { return daemon.Home(a.Getenv) }
 
-// client makes a client of the home's daemon.
+// client makes a client of the home's daemon, or of the one at SUBSTRAT_URL.
 func (a *app) client() (*client.Client, error) {
 	home, err := a.home()
+	if url := a.Getenv("SUBSTRAT_URL"); url != "" {
+		return a.remote(url, home)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return client.New(daemon.SocketPath(home)), nil
+}
+
+// remote makes a client of a daemon that listens on TCP. Its token is never an argument, which others could see.
+func (a *app) remote(url, home string) (*client.Client, error) {
+	r := client.Remote{URL: url, Token: a.Getenv("SUBSTRAT_API_TOKEN"), CAFile: a.Getenv("SUBSTRAT_CA_FILE")}
+	if r.Token != "" {
+		return client.NewRemote(r)
+	}
+	path := a.Getenv("SUBSTRAT_API_TOKEN_FILE")
+	if path == "" && home != "" {
+		path = daemon.TokenPath(home)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, substrat.Errorf(substrat.CodeInvalid, "cannot read the token for %s: %v", url, err).
+			WithHint("set SUBSTRAT_API_TOKEN_FILE or SUBSTRAT_API_TOKEN to what substrat daemon token shows where the daemon runs")
+	}
+	r.Token = strings.TrimSpace(string(data))
+	return client.NewRemote(r)
 }
 
 // show prints a value as JSON, or lets text print it.

@@ -20,11 +20,7 @@ import (
 )
 
 func (a *app) daemonCommand() *cobra.Command {
-	return group("daemon", "Start, stop and look at the daemon", a.daemonRun(), a.daemonStart(), a.daemonStop(), a.daemonStatus())
-}
-
-func slotsFlag(cmd *cobra.Command) *int {
-	return cmd.Flags().Int("slots", 0, "how many provider processes may run at once (default what substrat.toml says, else 4)")
+	return group("daemon", "Start, stop and look at the daemon", a.daemonRun(), a.daemonStart(), a.daemonStop(), a.daemonStatus(), a.daemonToken())
 }
 
 func (a *app) daemonRun() *cobra.Command {
@@ -32,14 +28,17 @@ func (a *app) daemonRun() *cobra.Command {
 		Use: "run", Short: "Run the daemon in the foreground", Args: exactly(0),
 		Long: "Run the daemon in the foreground, logging to standard error. SIGINT and SIGTERM end it; turns that run go on, and the\nnext daemon takes them over.",
 	}
-	slots := slotsFlag(cmd)
+	flags := daemonFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		home, err := a.home()
 		if err != nil {
 			return err
 		}
+		if err := flags.check(); err != nil {
+			return err
+		}
 		log := slog.New(slog.NewTextHandler(a.Err, nil))
-		return daemon.Run(cmd.Context(), daemon.Config{Home: home, Version: Version(), Slots: *slots, Log: log})
+		return daemon.Run(cmd.Context(), daemon.Config{Home: home, Version: Version(), Slots: flags.slots, API: flags.api, Log: log})
 	}
 	return cmd
 }
@@ -49,29 +48,39 @@ func (a *app) daemonStart() *cobra.Command {
 		Use: "start", Short: "Start the daemon in the background", Args: exactly(0),
 		Long: "Start the daemon in the background and wait until it answers. Its log is daemon.log in its home. When one runs\nalready, that is said and nothing is done.",
 	}
-	slots := slotsFlag(cmd)
+	flags := daemonFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		home, err := a.home()
 		if err != nil {
 			return err
 		}
+		if err := flags.check(); err != nil {
+			return err
+		}
 		c := client.New(daemon.SocketPath(home))
 		if s, err := c.Status(cmd.Context()); err == nil {
-			return a.show(s, func() { fmt.Fprintf(a.Out, "running already: pid %d, socket %s\n", s.PID, s.Socket) })
+			return a.show(s, func() { fmt.Fprintf(a.Out, "running already: pid %d, socket %s%s\n", s.PID, s.Socket, listening(s)) })
 		}
-		s, err := a.launch(cmd.Context(), c, home, *slots)
+		s, err := a.launch(cmd.Context(), c, home, flags.args())
 		if err != nil {
 			return err
 		}
-		return a.show(s, func() { fmt.Fprintf(a.Out, "started: pid %d, socket %s\n", s.PID, s.Socket) })
+		return a.show(s, func() { fmt.Fprintf(a.Out, "started: pid %d, socket %s%s\n", s.PID, s.Socket, listening(s)) })
 	}
 	return cmd
 }
 
-// launch starts the daemon in a session of its own and waits until it answers.
-func (a *app) launch(ctx context.Context, c *client.Client, home string, slots int) (client.Status, error) {
+func makeHome(home string) error {
 	if err := os.MkdirAll(home, 0o700); err != nil {
-		return client.Status{}, substrat.Errorf(substrat.CodeStorage, "cannot make %s: %v", home, err)
+		return substrat.Errorf(substrat.CodeStorage, "cannot make %s: %v", home, err)
+	}
+	return nil
+}
+
+// launch starts the daemon in a session of its own and waits until it answers.
+func (a *app) launch(ctx context.Context, c *client.Client, home string, args []string) (client.Status, error) {
+	if err := makeHome(home); err != nil {
+		return client.Status{}, err
 	}
 	path := filepath.Join(home, "daemon.log")
 	log, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
@@ -84,7 +93,7 @@ func (a *app) launch(ctx context.Context, c *client.Client, home string, slots i
 		return client.Status{}, substrat.Errorf(substrat.CodeInternal, "cannot find the substrat binary: %v", err)
 	}
 	// The daemon outlives this command, so no context ends it.
-	proc := exec.Command(exe, "daemon", "run", "--slots", fmt.Sprint(slots)) //nolint:noctx // see above
+	proc := exec.Command(exe, append([]string{"daemon", "run"}, args...)...) //nolint:noctx // see above
 	proc.Stdout, proc.Stderr = log, log
 	proc.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := proc.Start(); err != nil {
@@ -151,7 +160,7 @@ func (a *app) stop(ctx context.Context, mode string) error {
 	if mode == "drain" && s.Turns > 0 && !a.json {
 		fmt.Fprintf(a.Out, "waiting for %d turns\n", s.Turns)
 	}
-	for syscall.Kill(s.PID, 0) == nil {
+	for a.alive(ctx, c, s.PID) {
 		select {
 		case <-ctx.Done():
 			return substrat.Errorf(substrat.CodeTimeout, "gave up waiting for the daemon to stop; it goes on stopping")
@@ -159,6 +168,15 @@ func (a *app) stop(ctx context.Context, mode string) error {
 		}
 	}
 	return a.show(map[string]any{"running": false, "pid": s.PID}, func() { fmt.Fprintln(a.Out, "stopped") })
+}
+
+// alive reports whether a daemon still runs. One on another machine is asked.
+func (a *app) alive(ctx context.Context, c *client.Client, pid int) bool {
+	if a.Getenv("SUBSTRAT_URL") == "" {
+		return syscall.Kill(pid, 0) == nil
+	}
+	_, err := c.Status(ctx)
+	return substrat.CodeOf(err) != substrat.CodeUnavailable
 }
 
 func (a *app) daemonStatus() *cobra.Command {
@@ -179,8 +197,8 @@ func (a *app) daemonStatus() *cobra.Command {
 				return err
 			}
 			return a.show(s, func() {
-				fmt.Fprintf(a.Out, "running: pid %d, version %s, up %s\nsocket %s\n%d agents in %d teams, %d of %d slots in use, %d events\n",
-					s.PID, s.Version, age(s.StartedAt), s.Socket, s.Agents, s.Teams, s.Turns, s.Slots, s.Seq)
+				fmt.Fprintf(a.Out, "running: pid %d, version %s, up %s\nsocket %s%s\n%d agents in %d teams, %d of %d slots in use, %d events\n",
+					s.PID, s.Version, age(s.StartedAt), s.Socket, listening(s), s.Agents, s.Teams, s.Turns, s.Slots, s.Seq)
 				if s.Draining {
 					fmt.Fprintln(a.Out, "draining: no new turns start")
 				}

@@ -1,17 +1,13 @@
 package cli
 
 import (
-	"context"
-	"net"
 	"net/url"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"substrat.dev/substrat"
-	"substrat.dev/substrat/internal/daemon"
 	"substrat.dev/substrat/internal/relay"
-	"substrat.dev/substrat/internal/sock"
 )
 
 // asOperator reports whether a command line of mcp is a person's, not an agent's.
@@ -44,13 +40,8 @@ client; the journal shows that it was the operator.`,
 		if x.State == substrat.Terminated {
 			return substrat.Errorf(substrat.CodeTerminated, "%s has ended", x.Path)
 		}
-		home, err := a.home()
-		if err != nil {
-			return err
-		}
-		dial := func(ctx context.Context) (net.Conn, error) { return sock.Dial(ctx, daemon.SocketPath(home)) }
 		path := "/v1/agents/" + url.PathEscape(x.ID) + "/mcp"
-		return relay.Run(cmd.Context(), relay.Options{Dial: relay.DialUpgrade(dial, path), Stdin: a.In, Stdout: a.Out})
+		return relay.Run(cmd.Context(), relay.Options{Dial: relay.DialUpgrade(c.Dial, path), Stdin: a.In, Stdout: a.Out})
 	}
 	return cmd
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/url"
 	"os"
 	"slices"
@@ -18,7 +17,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"substrat.dev/substrat"
-	"substrat.dev/substrat/internal/daemon"
 	"substrat.dev/substrat/internal/relay"
 	"substrat.dev/substrat/internal/sock"
 	"substrat.dev/substrat/internal/tool"
@@ -241,12 +239,7 @@ func (a *app) toolRelay(ctx context.Context, as string) (relay.Options, error) {
 	if err != nil {
 		return relay.Options{}, err
 	}
-	home, err := a.home()
-	if err != nil {
-		return relay.Options{}, err
-	}
-	dial := func(ctx context.Context) (net.Conn, error) { return sock.Dial(ctx, daemon.SocketPath(home)) }
-	return relay.Options{Dial: relay.DialUpgrade(dial, "/v1/agents/"+url.PathEscape(x.ID)+"/mcp")}, nil
+	return relay.Options{Dial: relay.DialUpgrade(c.Dial, "/v1/agents/"+url.PathEscape(x.ID)+"/mcp")}, nil
 }
 
 // readAnswer waits for the answer to the call.

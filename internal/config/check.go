@@ -112,6 +112,7 @@ func (c *Config) check(name string, data []byte) error {
 		k.positive("mcp."+s, "tools", c.Servers[s].Tools)
 		k.pattern("mcp."+s, 0, "agents", c.Servers[s].Agents...)
 	}
+	k.api(c.API)
 	for _, p := range slices.Sorted(maps.Keys(c.Providers)) {
 		for _, path := range c.Providers[p].Paths {
 			if !filepath.IsAbs(path) || path == "/" {

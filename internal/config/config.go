@@ -28,6 +28,18 @@ type Config struct {
 	Resources Resources           `toml:"resources"`
 	Bounds    []Bound             `toml:"resource"`
 	Profiles  map[string]Profile  `toml:"profiles"`
+	API       API                 `toml:"api"`
+}
+
+// API is how the control API is reached besides by its socket. Without Listen it is not.
+type API struct {
+	// Listen is an address with a port.
+	Listen string `toml:"listen"`
+	// Hosts are names that the daemon answers to, besides localhost and the address.
+	Hosts []string `toml:"hosts"`
+	// TLSCert and TLSKey are files in PEM, both or neither.
+	TLSCert string `toml:"tls_cert"`
+	TLSKey  string `toml:"tls_key"`
 }
 
 // Slots is how many provider processes may run at once, in all and by provider. Total 0 means the default, or what the

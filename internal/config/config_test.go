@@ -203,6 +203,12 @@ func TestMistakes(t *testing.T) {
 		{"[[budget]]\nagent = \"**\"", "a budget bounds at least one of"},
 		{"[[budget]]\nturns = 1\nscope = \"world\"", "substrat.toml:3: a budget's scope"},
 		{"[mcp.x]\ntools = 1", "the MCP server x has no command"},
+		{"[api]\nlisten = \":7777\"", "substrat.toml:2: \":7777\" is no address with a port"},
+		{"[api]\nlisten = \"localhost\"", "is no address with a port"},
+		{"[api]\nhosts = [\"http://box\"]", "substrat.toml:2: \"http://box\" is no host name"},
+		{"[api]\nhosts = [\"*.example\"]", "there are no patterns"},
+		{"[api]\ntls_cert = \"/c\"", "tls_cert and tls_key go together"},
+		{"[api]\ntls_cert = \"c\"\ntls_key = \"/k\"", "tls_cert must be an absolute path"},
 		{"a = 1\nb = 2", "substrat.toml:2: the key \"b\""},
 		{"[slots\n", "substrat.toml:1:"},
 	} {

@@ -33,6 +33,8 @@ type Config struct {
 	// Slots is how many provider processes may run at once. 0 means what the configuration says, else 4.
 	Slots int
 	Log   *slog.Logger
+	// API is how the API is reached over TCP; what is set goes before the configuration.
+	API config.API
 	// Ready is called once the control socket answers.
 	Ready func()
 }
@@ -60,6 +62,11 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	defer lock.release()
+	over, err := listenRemote(ctx, &cfg, configured.API)
+	if err != nil {
+		return err
+	}
+	defer over.close()
 	exe, shim, err := placeBinaries(ctx, cfg.Home, cfg.Version, cfg.Log)
 	if err != nil {
 		return err
@@ -86,20 +93,21 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	cfg.Log.Info("resources", "mode", bounds.Mode, "detail", bounds.Detail)
 	cfg.Log.Info("daemon started", "home", cfg.Home, "version", cfg.Version, "slots", cfg.Slots, "pid", os.Getpid())
-	err = serve(ctx, cfg, e, l)
+	err = serve(ctx, cfg, e, l, over)
 	cfg.Log.Info("daemon stopped", "error", err)
 	return errors.Join(err, j.Close())
 }
 
 // serve runs the engine and the control API until the engine ends.
-func serve(ctx context.Context, cfg Config, e *engine.Engine, l net.Listener) error {
+func serve(ctx context.Context, cfg Config, e *engine.Engine, l net.Listener, over overTCP) error {
+	handler := api.New(api.Config{
+		Engine: e, Version: cfg.Version, Socket: SocketPath(cfg.Home), URL: over.url(),
+		MCP: func(ctx context.Context, ref string, conn io.ReadWriteCloser) error {
+			return operate(ctx, e, ref, conn)
+		},
+	})
 	srv := &http.Server{
-		Handler: api.New(api.Config{
-			Engine: e, Version: cfg.Version, Socket: SocketPath(cfg.Home),
-			MCP: func(ctx context.Context, ref string, conn io.ReadWriteCloser) error {
-				return operate(ctx, e, ref, conn)
-			},
-		}),
+		Handler:           handler,
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
 	}
@@ -108,6 +116,7 @@ func serve(ctx context.Context, cfg Config, e *engine.Engine, l net.Listener) er
 	srv.BaseContext = func(net.Listener) context.Context { return ctx }
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ownOnly{l, cfg.Log}) }()
+	servedTCP := over.serve(ctx, handler, cfg.Log)
 	if cfg.Ready != nil {
 		cfg.Ready()
 	}
@@ -116,6 +125,8 @@ func serve(ctx context.Context, cfg Config, e *engine.Engine, l net.Listener) er
 	cancel()
 	grace, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer stop()
+	over.shutdown(grace)
+	<-servedTCP
 	if srv.Shutdown(grace) != nil {
 		_ = srv.Close()
 	}

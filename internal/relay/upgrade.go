@@ -20,17 +20,17 @@ const (
 )
 
 // DialUpgrade connects by an HTTP upgrade on the control socket: how a person speaks an agent's tools. An answer of the
-// 4xx kind is final and wraps ErrRefused.
-func DialUpgrade(dial func(context.Context) (net.Conn, error), path string) func(context.Context) (io.ReadWriteCloser, error) {
+// 4xx kind is final and wraps ErrRefused. Dial gives the connection and lines of the request's head, the Host's at least.
+func DialUpgrade(dial func(context.Context) (net.Conn, string, error), path string) func(context.Context) (io.ReadWriteCloser, error) {
 	return func(ctx context.Context) (io.ReadWriteCloser, error) {
-		conn, err := dial(ctx)
+		conn, head, err := dial(ctx)
 		if err != nil {
 			return nil, err
 		}
 		ctx, cancel := context.WithTimeout(ctx, upgradeTime)
 		defer cancel()
 		stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-		rest, err := upgrade(conn, path)
+		rest, err := upgrade(conn, path, head)
 		if !stop() {
 			err = context.Cause(ctx)
 		}
@@ -43,8 +43,8 @@ func DialUpgrade(dial func(context.Context) (net.Conn, error), path string) func
 }
 
 // upgrade asks for raw bytes and reads the answer's head.
-func upgrade(conn net.Conn, path string) (*bufio.Reader, error) {
-	_, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: substrat\r\nConnection: Upgrade\r\nUpgrade: mcp\r\n\r\n", path)
+func upgrade(conn net.Conn, path, head string) (*bufio.Reader, error) {
+	_, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\n%sConnection: Upgrade\r\nUpgrade: mcp\r\n\r\n", path, head)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func upgradeTo(ctx context.Context, answer string) (conn io.ReadWriteCloser, req
 			_ = theirs.Close()
 		}
 	}()
-	conn, err = DialUpgrade(func(context.Context) (net.Conn, error) { return ours, nil }, "/v1/agents/a/mcp")(ctx)
+	conn, err = DialUpgrade(func(context.Context) (net.Conn, string, error) { return ours, "Host: substrat\r\n", nil }, "/v1/agents/a/mcp")(ctx)
 	request = <-heard
 	_ = theirs.SetDeadline(time.Now())
 	return conn, request, err
