@@ -200,7 +200,7 @@ var errAbandoned = errors.New("the turn is no longer open")
 // listen opens the agent's own socket for the turn. The directory stays when the daemon goes, so that the next daemon
 // can put its socket where the sandbox sees it.
 func (r *runner) listen(a *attempt) (release func(), err error) {
-	caller := tool.Caller{Team: r.team, Agent: r.agent, Turn: r.turn, Token: a.token, Name: a.path}
+	caller := tool.Caller{Team: r.team, Agent: r.agent, Turn: r.turn, Token: a.token, Name: a.path, Sandboxes: r.sandboxes(a)}
 	l, err := tool.Listen(r.sockDir(a), caller, r.e, r.e.cfg.Log)
 	if err != nil {
 		return nil, err

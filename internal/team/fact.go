@@ -76,6 +76,7 @@ var facts = map[string]func() Fact{
 	"workspace.overlap":  func() Fact { return &OverlapFound{} },
 	"net.attempt":        func() Fact { return &HostReached{} },
 	"net.allowed":        func() Fact { return &HostAllowed{} },
+	"access.refused":     func() Fact { return &AccessRefused{} },
 }
 
 // AgentCreated means: a node was added to the tree.

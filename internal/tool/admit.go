@@ -22,7 +22,7 @@ type preamble struct {
 		V     int    `json:"v"`
 		Relay string `json:"relay"`
 		Token string `json:"token"`
-		// Agent is what the caller believes to be. It is information only: identity is the socket.
+		// Agent is who the caller believes to be. Identity is the socket: another name is refused, the right one proves nothing.
 		Agent string `json:"agent"`
 	} `json:"substrat"`
 }
@@ -40,6 +40,8 @@ func admit(line []byte, caller Caller) (nonce string, used bool, err error) {
 	switch s := p.Substrat; {
 	case caller.Token != "" && subtle.ConstantTimeCompare([]byte(s.Token), []byte(caller.Token)) != 1:
 		return "", true, substrat.Errorf(substrat.CodeForbidden, "this is not the token of the turn")
+	case s.Agent != "" && caller.Token != "" && s.Agent != caller.Agent:
+		return "", true, substrat.Errorf(substrat.CodeForbidden, "this socket is %s's, and the relay names %.80q", caller.Name, s.Agent)
 	case s.V != preambleVersion:
 		return "", true, substrat.Errorf(substrat.CodeVersion, "the relay speaks version %d, the daemon %d", s.V, preambleVersion)
 	case !nonceForm.MatchString(s.Relay):

@@ -4,8 +4,8 @@
 // another agent. Everything that can be wrong with a call is an answer that an agent can read and act on
 // ({"error":{"code","message","hint"}}), never a protocol error.
 //
-// Who calls is decided by the socket the call came in on and by the token of the turn it belongs to. An id in arguments
-// is never believed. The package keeps nothing between calls: a repeated call is recognised by the core, under a key made
+// Who calls is decided by the socket the call came in on, by the sandbox that the process at its other end is in, and by the
+// token of the turn it belongs to. An id in arguments is never believed; a relay that names another agent is refused. The package keeps nothing between calls: a repeated call is recognised by the core, under a key made
 // of the turn, the relay and the JSON-RPC id.
 package tool
 
@@ -32,6 +32,8 @@ type Host interface {
 	Admit(ctx context.Context, c Caller, key, tool string, args json.RawMessage) (grant string, err error)
 	// PlaceWorkspace says where a new workspace of the caller's will be, and for a worktree of what and on which branch.
 	PlaceWorkspace(ctx context.Context, c Caller, worktree bool, cmd *team.CreateWorkspace) error
+	// Refused puts on record that somebody was refused at the caller's socket.
+	Refused(ctx context.Context, c Caller, why string)
 	// NewID makes an id.
 	NewID() string
 }
@@ -45,6 +47,9 @@ type Caller struct {
 	Operator bool
 	// Name is the agent's path, for logs.
 	Name string
+	// Sandboxes gives the pid namespaces of what runs of the caller, none while that is not known. A connection from
+	// elsewhere is refused. It is nil where the caller has no sandbox.
+	Sandboxes func() []uint64
 }
 
 // call is one call of a tool.

@@ -22,10 +22,12 @@ type memory struct {
 	forbid map[string]error
 	// done, if set, is called after a command was made durable and before it is answered.
 	done func(ctx context.Context)
+	// refused gets refusals, as long as somebody takes them.
+	refused chan string
 }
 
 func newMemory() *memory {
-	m := &memory{s: team.New("lead"), final: map[string]substrat.Message{}, sent: map[string]int{}}
+	m := &memory{s: team.New("lead"), final: map[string]substrat.Message{}, sent: map[string]int{}, refused: make(chan string, 100)}
 	m.must(team.Actor{}, team.Create{ID: "lead", Name: "lead", Provider: "sim", Dir: "/w", Sandbox: substrat.Bubblewrap})
 	m.must(team.Actor{}, team.Create{ID: "coder", Name: "coder", Parent: "lead"})
 	m.must(team.Actor{}, team.Send{ID: "go", To: "lead", Text: "go"})
@@ -121,4 +123,15 @@ func (m *memory) PlaceWorkspace(_ context.Context, _ Caller, worktree bool, cmd 
 		cmd.Tree = &team.Tree{Repo: "/w", Branch: "substrat/" + cmd.Name}
 	}
 	return nil
+}
+
+// Refused notes a refusal, as the engine does, and tells whoever waits for one.
+func (m *memory) Refused(_ context.Context, c Caller, why string) {
+	if _, err := m.decide(team.Meta{}, team.NoteRefusal{Agent: c.Agent, Turn: c.Turn, Why: why}); err != nil {
+		panic(err)
+	}
+	select {
+	case m.refused <- why:
+	default:
+	}
 }

@@ -47,6 +47,7 @@ func Listen(dir string, caller Caller, host Host, log *slog.Logger) (*Listener, 
 // accept serves connections until the listener closes. More than there may be at once wait.
 func (l *Listener) accept(ctx context.Context, caller Caller, host Host, log *slog.Logger) {
 	slots := make(chan struct{}, connsMost)
+	refusals := &audit{host: host, caller: caller}
 	for {
 		conn, err := l.l.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -59,11 +60,6 @@ func (l *Listener) accept(ctx context.Context, caller Caller, host Host, log *sl
 			}
 			continue
 		}
-		if uid, err := sock.PeerUID(conn); err != nil || uid != os.Geteuid() {
-			log.Warn("refused a connection to an agent's socket", "agent", caller.Name, "uid", uid, "error", err)
-			_ = conn.Close()
-			continue
-		}
 		select {
 		case slots <- struct{}{}:
 		case <-ctx.Done():
@@ -72,7 +68,14 @@ func (l *Listener) accept(ctx context.Context, caller Caller, host Host, log *sl
 		}
 		l.wg.Go(func() {
 			defer func() { <-slots }()
-			err := Serve(ctx, host, caller, conn)
+			err := belongs(ctx, caller, conn)
+			if err != nil {
+				log.Warn("refused a connection to an agent's socket", "agent", caller.Name, "error", err)
+				_ = conn.Close()
+			} else {
+				err = Serve(ctx, host, caller, conn)
+			}
+			refusals.note(ctx, err)
 			if err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
 				log.Debug("an agent's connection ended", "agent", caller.Name, "error", err)
 			}

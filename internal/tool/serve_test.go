@@ -244,7 +244,7 @@ func (r *rig) speak(lines ...string) []string {
 	return out
 }
 
-// TestIdentity: T1. Nobody speaks without the turn's token, and an id in arguments or preamble changes nothing.
+// TestIdentity: T1. Nobody speaks without the turn's token, and an id in arguments or preamble makes nobody another.
 func TestIdentity(t *testing.T) {
 	r := newRig(t)
 	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
@@ -259,7 +259,19 @@ func TestIdentity(t *testing.T) {
 			t.Errorf("%s: %q", name, out)
 		}
 	}
-	out := r.speak(`{"substrat":{"v":1,"relay":"r","token":"secret","agent":"coder"}}`, hello)
+	for range 3 {
+		if why := <-r.host.refused; !strings.Contains(why, "not the token") && !strings.Contains(why, "takes a relay only") {
+			t.Errorf("on record: %s", why)
+		}
+	}
+	<-r.host.refused
+	if out := r.speak(`{"substrat":{"v":1,"relay":"r","token":"secret","agent":"coder"}}`, hello); len(out) != 1 || !strings.Contains(out[0], `"error"`) {
+		t.Errorf("another agent's id: %q", out)
+	}
+	if why := <-r.host.refused; !strings.Contains(why, `names "coder"`) {
+		t.Errorf("on record: %s", why)
+	}
+	out := r.speak(`{"substrat":{"v":1,"relay":"r","token":"secret","agent":"lead"}}`, hello)
 	if len(out) != 1 || !strings.Contains(out[0], `"protocolVersion":"2025-06-18"`) {
 		t.Errorf("the right token: %q", out)
 	}
