@@ -32,7 +32,7 @@ go to the editor's user. Each session of the editor is a root of its own, unless
 		}
 		o.New.Sandbox, o.Version = substrat.Sandbox(sandbox), Version()
 		o.Log = slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-		return editor.Serve(cmd.Context(), c, o, a.In, a.Out)
+		return editor.Serve(cmd.Context(), c, o, a.In, a.raw)
 	}
 	return cmd
 }

@@ -19,6 +19,7 @@ import (
 	"substrat.dev/substrat/client"
 	"substrat.dev/substrat/internal/daemon"
 	"substrat.dev/substrat/internal/relay"
+	"substrat.dev/substrat/internal/render"
 )
 
 // Surroundings are what a command has of the world.
@@ -28,9 +29,11 @@ type Surroundings struct {
 	Out, Err io.Writer
 }
 
-// app is one run of the command line.
+// app is one run of the command line. What it prints to Out and Err a terminal can take; raw is for protocols, and for what
+// draws the screen itself.
 type app struct {
 	Surroundings
+	raw  io.Writer
 	json bool
 }
 
@@ -47,15 +50,21 @@ func Run(ctx context.Context, args []string, s Surroundings) int {
 	if len(args) > 0 && args[0] == "mcp" && !asOperator(args) {
 		return relay.Main(ctx, args[1:], s.Getenv, s.In, s.Out, s.Err)
 	}
-	a := &app{Surroundings: s}
+	out, complaints := &render.Safe{To: s.Out}, &render.Safe{To: s.Err}
+	a := &app{Surroundings: s, raw: s.Out}
+	a.Out, a.Err = out, complaints
 	root := a.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	if err == nil {
-		return exitOK
+	code := exitOK
+	if err != nil {
+		a.complain(err)
+		code = exitCode(err)
 	}
-	a.complain(err)
-	return exitCode(err)
+	if err := errors.Join(out.Close(), complaints.Close()); err != nil && code == exitOK {
+		code = exitFailure
+	}
+	return code
 }
 
 // usageError marks what is wrong with the command line itself.
@@ -213,6 +222,9 @@ func (a *app) show(v any, text func()) error {
 
 // terminal reports whether a stream is one.
 func terminal(stream any) bool {
+	if s, ok := stream.(*render.Safe); ok {
+		stream = s.To
+	}
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

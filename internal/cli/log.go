@@ -54,7 +54,7 @@ type transcript struct {
 
 // transcript makes one for the output there is: wrapped and coloured on a terminal only.
 func (a *app) transcript(o render.Options) *render.Transcript {
-	if f, ok := a.Out.(*os.File); ok && terminal(a.Out) {
+	if f, ok := a.raw.(*os.File); ok && terminal(f) {
 		o.Colour = a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb"
 		o.Width = func() int {
 			w, _, err := term.GetSize(int(f.Fd()))

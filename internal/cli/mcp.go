@@ -41,7 +41,7 @@ client; the journal shows that it was the operator.`,
 			return substrat.Errorf(substrat.CodeTerminated, "%s has ended", x.Path)
 		}
 		path := "/v1/agents/" + url.PathEscape(x.ID) + "/mcp"
-		return relay.Run(cmd.Context(), relay.Options{Dial: relay.DialUpgrade(c.Dial, path), Stdin: a.In, Stdout: a.Out})
+		return relay.Run(cmd.Context(), relay.Options{Dial: relay.DialUpgrade(c.Dial, path), Stdin: a.In, Stdout: a.raw})
 	}
 	return cmd
 }

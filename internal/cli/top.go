@@ -24,7 +24,7 @@ stop turns, put gates down and show transcripts; ? lists them, q leaves. The age
 			if _, err := c.Status(cmd.Context()); err != nil {
 				return err
 			}
-			return top.Run(cmd.Context(), c, a.In, a.Out)
+			return top.Run(cmd.Context(), c, a.In, a.raw)
 		},
 	}
 }

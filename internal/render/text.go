@@ -1,30 +1,11 @@
 package render
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
-	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
 )
-
-// Printable shows text from elsewhere on a terminal: control characters, and characters that change the order or hide, are
-// written out, so that no agent can send a terminal a command. Line breaks and tabs stay.
-func Printable(s string) string {
-	var b strings.Builder
-	for _, r := range strings.ReplaceAll(s, "\r\n", "\n") {
-		switch {
-		case r == '\n' || r == '\t':
-			b.WriteRune(r)
-		case unicode.IsControl(r), unicode.Is(unicode.Cf, r) && r != '\u200d', r >= 0xE0000 && r <= 0xE007F, r == '\u2028', r == '\u2029':
-			fmt.Fprintf(&b, "\\u%04x", r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
 
 // OneLine shows the beginning of a text on one line, at most so many columns of it.
 func OneLine(s string, most int) string {

@@ -3,6 +3,7 @@ package team
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -131,7 +132,7 @@ func (st *story) tellAgent(agent, id string) {
 func (st *story) turn(agent, id string) (Actor, string) {
 	st.t.Helper()
 	st.must(user, Start{Agent: agent, Turn: id})
-	return Actor{Agent: agent, Turn: id}, st.s.Prompt(agent)
+	return Actor{Agent: agent, Turn: id}, unmarked(st.s.Prompt(agent))
 }
 
 // busy lets the user wake an agent and starts its turn.
@@ -283,3 +284,8 @@ func decoded[T any](st *story, answer string) (out T) {
 	}
 	return out
 }
+
+var marks = regexp.MustCompile(`(?m)^--- [0-9a-f]{12}\n|\n--- [0-9a-f]{12}$`)
+
+// unmarked gives a prompt without the lines that bound what others wrote.
+func unmarked(prompt string) string { return marks.ReplaceAllString(prompt, "") }
