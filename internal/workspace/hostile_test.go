@@ -59,6 +59,23 @@ func (s *stage) trap(dir string, more ...string) (mark string) {
 	gpgSign = true
 [credential]
 	helper = %[1]s
+[alias]
+	status = !%[1]s
+	rev-parse = !%[1]s
+	merge-tree = !%[1]s
+[gpg "ssh"]
+	program = %[1]s
+	defaultKeyCommand = %[1]s
+[uploadpack]
+	packObjectsHook = %[1]s
+[gc]
+	recentObjectsHook = %[1]s
+[sequence]
+	editor = %[1]s
+[interactive]
+	diffFilter = %[1]s
+[core]
+	worktree = %[2]s/other
 [pager]
 	status = %[1]s
 	diff = %[1]s
@@ -219,6 +236,14 @@ func TestHostilePromisor(t *testing.T) {
 	}
 }
 
+// diverge commits on both sides, so that a merge makes objects.
+func diverge(s *stage) {
+	s.write(s.place.Dir, "mine", "mine")
+	s.commit(s.place.Dir, "mine")
+	s.write(s.repo, "theirs", "theirs")
+	s.commit(s.repo, "theirs")
+}
+
 // TestHostileLinks plants links where files of ours or of git's would be written.
 func TestHostileLinks(t *testing.T) {
 	victim := func(s *stage) string { s.write(s.home, "victim/file", "dear\n"); return s.home + "/victim" }
@@ -255,6 +280,20 @@ func TestHostileLinks(t *testing.T) {
 			s.commit(s.place.Dir, "new")
 			os.Rename(s.repo+"/.git/index", s.home+"/victim/index")
 			os.Symlink(v+"/index", s.repo+"/.git/index")
+		}, func(s *stage) error { _, err := Merge(s.Context(), s.place, ""); return err }},
+		"the objects": {func(s *stage, v string) {
+			diverge(s)
+			os.Rename(s.repo+"/.git/objects", v+"/objects")
+			os.Symlink(v+"/objects", s.repo+"/.git/objects")
+		}, func(s *stage) error { _, err := Merge(s.Context(), s.place, ""); return err }},
+		"some of the objects": {func(s *stage, v string) {
+			diverge(s)
+			for i := range 256 {
+				dir := fmt.Sprintf("%s/.git/objects/%02x", s.repo, i)
+				os.Rename(dir, fmt.Sprintf("%s/%02x", v, i))
+				os.MkdirAll(fmt.Sprintf("%s/%02x", v, i), 0o700)
+				os.Symlink(fmt.Sprintf("%s/%02x", v, i), dir)
+			}
 		}, func(s *stage) error { _, err := Merge(s.Context(), s.place, ""); return err }},
 		"a directory that is merged into": {func(s *stage, v string) {
 			s.write(s.place.Dir, "dir/file", "new")

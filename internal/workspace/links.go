@@ -51,6 +51,23 @@ func (r *repository) linklessOwn(own string) error {
 	return r.noLinks(paths...)
 }
 
+// linklessObjects refuses links where a merge writes objects: in the directory of objects, and in those by two digits below it.
+func (r *repository) linklessObjects() error {
+	if err := r.noLinks("objects"); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(filepath.Join(r.common, "objects"))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Type()&fs.ModeSymlink != 0 {
+			return r.noLinks(filepath.Join("objects", e.Name()))
+		}
+	}
+	return nil
+}
+
 // replaceFile writes a file in dir in the place of what is there, which is not followed if it is a link. The file has its
 // text and its time at once.
 func replaceFile(dir, name string, data []byte, at time.Time) error {

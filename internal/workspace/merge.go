@@ -127,6 +127,9 @@ func (m *merge) run(ctx context.Context) (*Merged, error) {
 	} else {
 		at = ""
 	}
+	if err := m.linklessObjects(); err != nil {
+		return nil, err
+	}
 	s, end, err := m.shadow(ctx, own, at)
 	if err != nil {
 		return nil, err
