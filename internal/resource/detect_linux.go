@@ -201,7 +201,7 @@ func unescape(s string) string {
 // othersIn counts the processes of a group that are neither the caller nor started by it.
 func othersIn(dir string) int {
 	ours, n := NewTree(os.Getpid()).Pids(), 0
-	for _, pid := range readPids(dir, "cgroup.procs") {
+	for _, pid := range readPids(dir) {
 		if pid != os.Getpid() && !slices.Contains(ours, pid) {
 			n++
 		}

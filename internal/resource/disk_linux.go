@@ -2,6 +2,7 @@ package resource
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,15 +16,18 @@ const entryBytes = 4096
 // Walking is dear, asking the file system what it has left is not. A tree can only have grown by what the file system has
 // lost, so a walk waits for the loss to allow a breach.
 //
-// Of a workspace only growth counts, and no walk at the start says how large it was: that would cost every turn seconds in
-// a large repository. Growth is no more than what was changed since the start, and no more than what the file system has
-// lost since. Both have to be over the limit. So whoever rebuilds in place what was there before, or has a busy neighbour,
-// is left alone; and however it is done, the file system loses no more than the limit before the turn is ended.
+// Of a workspace only growth counts: what there is now less what there was at the start. To know that, a walk at the start is
+// needed, which a large repository would make dear for every turn; it is given up after baseEntries. Growth is then taken to
+// be no more than what was changed since the start, and no more than what the file system has lost since. Both have to be over
+// the limit. So whoever rebuilds in place what was there before, or has a busy neighbour, is left alone, and the file system
+// loses no more than the limit before the turn is ended; only what others give back meanwhile is not held against the turn.
 type disk struct {
 	limit DiskLimit
 	read  diskReadings
 
 	start  space
+	base   int64 // what there was at the start
+	exact  bool  // base is known
 	begun  bool
 	walked bool
 	size   int64 // at the last walk
@@ -54,12 +58,18 @@ type extent struct {
 
 type diskReadings struct {
 	space func() (space, error)
-	walk  func(context.Context) (extent, error)
+	// walk gives up with errTooMany after so many entries, where that is not zero.
+	walk  func(ctx context.Context, most int) (extent, error)
 	close func()
 }
 
 // walkShare: walking takes no more than one part in so many of the time.
 const walkShare = 5
+
+// baseEntries takes some 50 ms to walk.
+const baseEntries = 30_000
+
+var errTooMany = errors.New("too many entries")
 
 const lookAnyway = 30 * time.Second
 
@@ -74,7 +84,8 @@ func (d *disk) check(ctx context.Context) (r Reason, hit, changed bool) {
 		return r, false, false // it need not be there yet
 	}
 	if !d.begun {
-		d.begun, d.start, d.last = true, now, now
+		d.begin(ctx, now)
+		return r, false, true
 	}
 	changed = now != d.last
 	d.last = now
@@ -83,10 +94,7 @@ func (d *disk) check(ctx context.Context) (r Reason, hit, changed bool) {
 	if !d.due(now) {
 		return r, false, changed
 	}
-	began := time.Now()
-	found, err := d.read.walk(ctx)
-	d.ended = time.Now()
-	d.cost = d.ended.Sub(began)
+	found, err := d.timedWalk(ctx, 0)
 	if err != nil {
 		return r, false, changed
 	}
@@ -103,9 +111,32 @@ func (d *disk) check(ctx context.Context) (r Reason, hit, changed bool) {
 	return r, false, changed
 }
 
+// begin finds out what there was. What is changed while it looks has grown as far as anybody can tell.
+func (d *disk) begin(ctx context.Context, now space) {
+	d.begun, d.start, d.last = true, now, now
+	if !d.limit.Growth {
+		return
+	}
+	if found, err := d.timedWalk(ctx, baseEntries); err == nil && !found.hidden {
+		d.exact, d.walked, d.at, d.base = true, true, now, found.all-found.changed
+	}
+}
+
+func (d *disk) timedWalk(ctx context.Context, most int) (extent, error) {
+	began := time.Now()
+	found, err := d.read.walk(ctx, most)
+	d.ended = time.Now()
+	d.cost = d.ended.Sub(began)
+	return found, err
+}
+
 // measure says what counts against the limit.
 func (d *disk) measure(found extent, lost int64) int64 {
 	switch {
+	case d.exact && found.hidden:
+		return max(found.all-d.base, 0) + lost
+	case d.exact:
+		return max(found.all-d.base, 0)
 	case d.limit.Growth && d.start.blind:
 		return found.changed
 	case d.limit.Growth && found.hidden:
@@ -120,7 +151,7 @@ func (d *disk) measure(found extent, lost int64) int64 {
 
 // due says whether a walk could find a breach and has not been made too recently.
 func (d *disk) due(now space) bool {
-	if d.limit.Growth && !now.blind && d.start.lost(now) <= d.limit.Bytes {
+	if d.limit.Growth && !d.exact && !now.blind && d.start.lost(now) <= d.limit.Bytes {
 		return false
 	}
 	if !d.walked {
@@ -158,12 +189,12 @@ func (d *diskRoot) space() (space, error) {
 	return space{free: int64(st.Bfree) * st.Bsize, files: int64(st.Ffree), blind: st.Blocks == 0}, nil
 }
 
-func (d *diskRoot) walk(ctx context.Context) (extent, error) {
+func (d *diskRoot) walk(ctx context.Context, most int) (extent, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(d.fd, &st); err != nil {
 		return extent{}, err
 	}
-	w := walker{ctx: ctx, dev: st.Dev, since: d.started, seen: map[uint64]bool{}}
+	w := walker{ctx: ctx, dev: st.Dev, since: d.started, seen: map[uint64]bool{}, most: most}
 	fd, err := unix.Openat(d.fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return extent{}, err

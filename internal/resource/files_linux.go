@@ -50,8 +50,9 @@ func readCount(dir, file, name string) int64 {
 	return 0
 }
 
-func readPids(dir, file string) (pids []int) {
-	data, err := os.ReadFile(filepath.Join(dir, file))
+// readPids lists the processes of a group.
+func readPids(dir string) (pids []int) {
+	data, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 	if err != nil {
 		return nil
 	}

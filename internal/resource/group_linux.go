@@ -258,7 +258,7 @@ func (g *Group) Kill(ctx context.Context) error {
 func (g *Group) killOnce() int {
 	dirs := g.leaves()
 	if g.support.Mode == ModeV2 {
-		n := len(readPids(dirs[0], "cgroup.procs"))
+		n := len(readPids(dirs[0]))
 		if n > 0 && write(dirs[0], "cgroup.kill", 1) != nil {
 			n = killListed(dirs[0])
 		}
@@ -277,7 +277,7 @@ func (g *Group) killOnce() int {
 // descriptor refers to, or that is dead.
 func killListed(dir string) int {
 	held := map[int]int{}
-	first := readPids(dir, "cgroup.procs")
+	first := readPids(dir)
 	for _, pid := range first {
 		if fd, err := unix.PidfdOpen(pid, 0); err == nil {
 			held[pid] = fd
@@ -286,7 +286,7 @@ func killListed(dir string) int {
 			break // the rest comes in the next round
 		}
 	}
-	for _, pid := range readPids(dir, "cgroup.procs") {
+	for _, pid := range readPids(dir) {
 		if fd, ok := held[pid]; ok {
 			_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
 		}

@@ -31,7 +31,7 @@ type DiskLimit struct {
 	// What is the word for it in texts: "workspace", "home".
 	What  string `json:"what"`
 	Bytes int64  `json:"bytes"`
-	// Growth counts only what the turn adds. Otherwise all of it counts, whoever wrote it.
+	// Growth counts only what is added while the turn runs. Otherwise all of it counts, whoever wrote it.
 	Growth bool `json:"growth,omitempty"`
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,22 +50,23 @@ func TestStopGivesWhatNobodyTook(t *testing.T) {
 // A turn that does nothing costs less, and one that goes on is looked at often again.
 func TestWatchBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		samples, changing := 0, false
+		var samples atomic.Int64
+		var changing atomic.Bool
 		w := watch(nil, []sampler{{quiet: time.Second, check: func(context.Context) (Reason, bool, bool) {
-			samples++
-			return Reason{}, false, changing
+			samples.Add(1)
+			return Reason{}, false, changing.Load()
 		}}})
 		defer w.Stop()
 		time.Sleep(12 * time.Second)
 		synctest.Wait()
-		if samples < 15 || samples > 20 {
-			t.Errorf("%d samples in 12 quiet seconds", samples)
+		if n := samples.Swap(0); n < 15 || n > 20 {
+			t.Errorf("%d samples in 12 quiet seconds", n)
 		}
-		changing, samples = true, 0
+		changing.Store(true)
 		time.Sleep(11 * time.Second)
 		synctest.Wait()
-		if samples < 38 {
-			t.Errorf("%d samples in 11 busy seconds", samples)
+		if n := samples.Load(); n < 38 {
+			t.Errorf("%d samples in 11 busy seconds", n)
 		}
 	})
 }
@@ -105,10 +107,17 @@ func TestDiskWalksOnlyWhenNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const mib = 1 << 20
 		var walks int
+		var large bool
 		now, found := space{free: 1000 * mib, files: 1 << 20}, extent{all: 10 * mib}
 		fake := diskReadings{
 			space: func() (space, error) { return now, nil },
-			walk:  func(context.Context) (extent, error) { walks++; return found, nil },
+			walk: func(_ context.Context, most int) (extent, error) {
+				walks++
+				if most > 0 && large {
+					return extent{}, errTooMany
+				}
+				return found, nil
+			},
 		}
 		d := &disk{read: fake}
 		step := func(what string, wantWalks int, want bool) {
@@ -120,6 +129,7 @@ func TestDiskWalksOnlyWhenNeeded(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		d.limit = DiskLimit{Bytes: 90 * mib, What: "home"}
+		step("the start", 0, false)
 		step("the first time", 1, false)
 		step("nothing lost", 0, false)
 		now.free -= 9 * mib
@@ -135,7 +145,21 @@ func TestDiskWalksOnlyWhenNeeded(t *testing.T) {
 		step("over", 1, true)
 
 		d = &disk{read: fake, limit: DiskLimit{Bytes: 90 * mib, What: "workspace", Growth: true}}
+		found = extent{all: 500 * mib, changed: 2 * mib}
+		step("exact growth: the start", 1, false)
+		now.free += 400 * mib
+		step("exact growth: a neighbour gives much back", 0, false)
+		now.free -= 80 * mib
+		found = extent{all: 580 * mib, changed: 300 * mib}
+		step("exact growth: most of it is rebuilt", 1, false)
+		now.free -= 9 * mib
+		found.all += 9 * mib
+		step("exact growth", 1, true)
+
+		large = true
+		d = &disk{read: fake, limit: DiskLimit{Bytes: 90 * mib, What: "workspace", Growth: true}}
 		found = extent{all: 5000 * mib}
+		step("growth: the start", 1, false)
 		step("growth: the first time", 0, false)
 		now.free -= 89 * mib
 		step("growth: it cannot be", 0, false)
@@ -144,14 +168,18 @@ func TestDiskWalksOnlyWhenNeeded(t *testing.T) {
 		found.changed = 200 * mib
 		now.free -= 20 * mib
 		step("growth", 1, true)
+		if d.size != 111*mib {
+			t.Errorf("the turn is said to have added %s; the file system has lost 111 MiB", size(d.size))
+		}
 
 		d = &disk{read: fake, limit: DiskLimit{Bytes: 4 * mib, What: "workspace", Growth: true}}
-		step("inodes: the first time", 0, false)
+		step("inodes: the start", 1, false)
 		now.files -= 2000
 		step("inodes", 1, true)
 
 		now.blind = true
 		d = &disk{read: fake, limit: DiskLimit{Bytes: 300 * mib, What: "workspace", Growth: true}}
+		step("blind: the start", 1, false)
 		step("blind", 1, false)
 		found.changed = 301 * mib
 		step("blind, over", 1, true)
@@ -174,6 +202,7 @@ func TestWalk(t *testing.T) {
 	file(filepath.Join(dir, "a/one"), 1<<20)
 	os.Link(filepath.Join(dir, "a/one"), filepath.Join(dir, "a/two"))
 	os.Symlink(elsewhere, filepath.Join(dir, "out"))
+	os.Symlink(filepath.Join(elsewhere, "big"), filepath.Join(dir, "big"))
 	os.Symlink(dir, filepath.Join(dir, "a/loop"))
 	sparse, _ := os.Create(filepath.Join(dir, "sparse"))
 	sparse.Truncate(1 << 40)
@@ -185,7 +214,7 @@ func TestWalk(t *testing.T) {
 		if _, err := d.space(); err != nil {
 			t.Fatal(err)
 		}
-		e, err := d.walk(t.Context())
+		e, err := d.walk(t.Context(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +238,10 @@ func TestWalk(t *testing.T) {
 	d := &diskRoot{path: dir, fd: -1}
 	defer d.close()
 	d.space()
-	if _, err := d.walk(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := d.walk(t.Context(), 100); !errors.Is(err, errTooMany) {
+		t.Errorf("a walk of too many entries gave %v", err)
+	}
+	if _, err := d.walk(ctx, 0); !errors.Is(err, context.Canceled) {
 		t.Errorf("a walk that is to stop gave %v", err)
 	}
 }

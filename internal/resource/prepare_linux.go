@@ -57,7 +57,7 @@ func (s Support) makeRoom() error {
 		for _, pid := range NewTree(os.Getpid()).Pids() {
 			ours[pid] = true
 		}
-		for _, pid := range readPids(root, "cgroup.procs") {
+		for _, pid := range readPids(root) {
 			if ours[pid] {
 				_ = write(s.self, "cgroup.procs", pid) // it may have ended
 			}
@@ -82,7 +82,7 @@ func (s Support) Sweep() (running []string) {
 	seen := map[string]bool{}
 	for _, root := range s.roots() {
 		for _, dir := range groupsBelow(root) {
-			if s.kernel().rmdir(dir) == nil || len(readPids(dir, "cgroup.procs")) == 0 {
+			if s.kernel().rmdir(dir) == nil || len(readPids(dir)) == 0 {
 				continue
 			}
 			if name := nodeName(filepath.Base(dir)); !seen[name] {

@@ -18,6 +18,8 @@ type walker struct {
 	dev   uint64
 	since time.Time
 	seen  map[uint64]bool // inodes with several names
+	most  int             // entries, 0 for all there are
+	count int
 	found extent
 }
 
@@ -38,6 +40,9 @@ func (w *walker) dir(fd, depth int) error {
 			break // what is left of a directory that was removed meanwhile
 		}
 		_, _, names := unix.ParseDirent(buf[:n], -1, nil)
+		if w.count += len(names); w.most > 0 && w.count > w.most {
+			return errTooMany
+		}
 		for _, name := range names {
 			if w.entry(fd, name) {
 				below = append(below, name)
