@@ -66,7 +66,12 @@ func Take(ctx context.Context, dir string) (Snapshot, error) {
 		return s, err
 	}
 	defer root.Close()
-	w := walker{ctx: ctx, root: root, into: &s, queue: []place{{path: "."}}}
+	top, err := root.Open(".")
+	if err != nil {
+		return s, err
+	}
+	defer top.Close()
+	w := walker{root: root, top: top, into: &s, queue: []place{{path: "."}}}
 	for len(w.queue) > 0 {
 		if err := ctx.Err(); err != nil {
 			return s, err
@@ -90,8 +95,8 @@ type place struct {
 
 // walker goes through a tree breadth first, so that what is near the top is seen whatever the bounds.
 type walker struct {
-	ctx           context.Context
 	root          *os.Root
+	top           *os.File
 	into          *Snapshot
 	queue         []place
 	dirs, entries int
@@ -99,9 +104,11 @@ type walker struct {
 
 // names reads a directory, in pieces, so that a huge one costs no more than the bound.
 func (w *walker) names(dir string, most int) []fs.DirEntry {
-	f, err := openDir(w.root, dir)
+	f, err := openBelow(w.top, dir)
 	if err != nil {
-		return nil
+		if f, err = openDir(w.root, dir); err != nil {
+			return nil
+		}
 	}
 	defer f.Close()
 	var all []fs.DirEntry
