@@ -63,6 +63,9 @@ type Engine struct {
 	indexer indexer
 	// overlaps are the files that several agents change.
 	overlaps *overlaps
+	// flagged are the files that users were told of, for as long as several agents may have written them.
+	flagged   map[string]struct{}
+	flaggedMu sync.Mutex
 	// toolCounts are those of the configured MCP servers.
 	toolCounts toolCounts
 	requests   chan *request

@@ -51,6 +51,7 @@ func (r *runner) driveLive(ctx context.Context, a *attempt, p agentcli.LiveProvi
 		return verdict{}, err
 	}
 	defer func() { r.e.giveSession(ctx, s) }()
+	defer func() { r.flag(ctx, a) }()
 	s.provider, s.limits = p, a.agent.Limits
 	// The socket is opened by whoever has the session: the one before has closed it.
 	release, err := r.listen(a)
@@ -181,6 +182,7 @@ func (l *liveRun) process(ctx context.Context) (greeted bool, err error) {
 			return greeted, err
 		}
 	}
+	l.r.watchFrom(ctx, l.a)
 	spec, plan, err := l.plan()
 	if err != nil {
 		return false, err

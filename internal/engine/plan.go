@@ -155,7 +155,13 @@ func (r *runner) spec(a *attempt, cmd agentcli.Command) (turn.Spec, error) {
 		return spec, wrapIO("make a directory for temporary files", os.MkdirAll(r.place(a).tmp, 0o700))
 	}
 	spec.Net = r.door(a, cmd, spec.Env)
-	spec.Argv, err = sandbox.Wrap(r.profile(a, cmd, config), cmd.Argv)
+	profile := r.profile(a, cmd, config)
+	held, err := r.e.guarded(a.agent.Dir, a.living, a.links, slices.Concat(config, profile.Binds), r.holdsFrom(a))
+	if err != nil {
+		return spec, err
+	}
+	profile.Binds = append(profile.Binds, held...)
+	spec.Argv, err = sandbox.Wrap(profile, cmd.Argv)
 	spec.Dir = "/"
 	return spec, err
 }

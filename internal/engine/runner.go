@@ -143,6 +143,7 @@ func (r *runner) drive(ctx context.Context) (a *attempt, v verdict, err error) {
 	told := r.followReach(ctx, a, t, r.turn, filepath.Join(r.dir, "run"))
 	v, err = r.follow(ctx, a, t)
 	told()
+	r.flag(ctx, a)
 	return a, v, err
 }
 
@@ -220,6 +221,7 @@ func (r *runner) process(ctx context.Context, a *attempt) (*turn.Turn, error) {
 	if err := r.bring(ctx, a); err != nil {
 		return nil, err
 	}
+	r.watchFrom(ctx, a)
 	if err := r.session(ctx, a); err != nil {
 		return nil, err
 	}

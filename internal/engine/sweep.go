@@ -85,7 +85,7 @@ func (e *Engine) endStray(ctx context.Context, dir string) {
 
 // tidy removes what an ended turn no longer needs. What it printed stays: it is the agent's history.
 func tidy(dir string) {
-	for _, sub := range []string{"session", "run/spec.json", "run/stdin", madeFile, "sock"} {
+	for _, sub := range []string{"session", "run/spec.json", "run/stdin", madeFile, watchedFile, "sock"} {
 		_ = os.RemoveAll(filepath.Join(dir, sub))
 	}
 }

@@ -77,6 +77,7 @@ var facts = map[string]func() Fact{
 	"net.attempt":        func() Fact { return &HostReached{} },
 	"net.allowed":        func() Fact { return &HostAllowed{} },
 	"access.refused":     func() Fact { return &AccessRefused{} },
+	"workspace.flagged":  func() Fact { return &FilesFlagged{} },
 }
 
 // AgentCreated means: a node was added to the tree.
