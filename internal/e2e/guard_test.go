@@ -17,7 +17,9 @@ func (w *world) flagged() []string {
 	w.t.Helper()
 	var out []string
 	for _, ev := range w.events() {
-		var data struct{ Files []struct{ Path, Change string } }
+		var data struct {
+			Files []struct{ Path, Change string }
+		}
 		if ev.Type != "workspace.flagged" {
 			continue
 		}
@@ -206,6 +208,51 @@ func TestGuardCrash(t *testing.T) {
 		t.Errorf("flagged: %q", got)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
+		t.Errorf("left in the workspace: %q", left)
+	}
+}
+
+// TestGuardWorktree: in a git worktree, what leads git to the repository and what it is told there stay as they were, and an
+// agent can commit.
+func TestGuardWorktree(t *testing.T) {
+	needSandbox(t)
+	w := newWorld(t)
+	w.start()
+	repo := t.TempDir()
+	gitAt(t, repo, "init", "-q", "-b", "main")
+	gitAt(t, repo, "config", "extensions.worktreeConfig", "true")
+	gitAt(t, repo, "commit", "-q", "--allow-empty", "-m", "first")
+	w.create(substrat.NewAgent{Name: "lead", Provider: "sim", Dir: repo, Worktree: true})
+	r := w.wait(w.send("lead", script(step{"shell": `
+export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
+try() { if sh -c "$1" >/dev/null 2>&1; then echo "DONE $1"; fi >> result.txt; }
+echo a > a.txt && git add a.txt && git commit -qm second && git gc -q || echo "cannot commit" > result.txt
+own=$(git rev-parse --git-dir); common=$(git rev-parse --git-common-dir)
+mkdir evil; echo "gitdir: $PWD/evil" > lead
+for file in .git $own/commondir $own/config.worktree $common/config.worktree $common/config; do
+	try "cp lead $file"
+	try "cp --remove-destination lead $file"
+	try "mv -fT lead $file"
+	try "ln -sfnT lead $file"
+	try "rm -rf $file"
+done
+try "mv $own ${own}x"
+try "mv $common ${common}x"
+try "git config --worktree core.fsmonitor ./evil"
+try "echo x > $common/hooks/post-checkout"
+try "echo x > .cursor/mcp.json"
+rm -rf evil lead`}, step{"text": "done"})))
+	if r.Turn == nil || r.Turn.Outcome != substrat.Completed {
+		t.Fatalf("%+v", r)
+	}
+	dir := w.agent("lead").Dir
+	if done, err := os.ReadFile(filepath.Join(dir, "result.txt")); err == nil && len(done) > 0 {
+		t.Errorf("an agent could do:\n%s", done)
+	}
+	if log := gitAt(t, dir, "log", "--oneline"); strings.Count(log, "\n") != 2 {
+		t.Errorf("after a commit inside:\n%s", log)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) != 1 {
 		t.Errorf("left in the workspace: %q", left)
 	}
 }

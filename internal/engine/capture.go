@@ -78,10 +78,14 @@ func (e *Engine) capture(ctx context.Context, l team.Living, script string) (*su
 	before := map[string]string{
 		"PATH": insideBin + ":" + searchPath(), "HOME": insideHome, "TMPDIR": "/tmp", "LANG": "C.UTF-8", "TERM": "dumb", "SHELL": "/bin/sh", "USER": "agent", "LOGNAME": "agent",
 	}
-	out, err := runCapture(ctx, sandbox.Profile{
+	profile := sandbox.Profile{
 		Workspace: dir, WorkspaceReadOnly: l.ReadOnly, Home: sandbox.Bind{Host: home, At: insideHome, Write: true}, Etc: e.etc, HostNetwork: l.Network == substrat.NetworkHost,
 		Binds: append(linkBinds(dir, links, l.ReadOnly), git...),
-	}, script, before)
+	}
+	if err := e.guard(&profile, l, links, own); err != nil {
+		return nil, err
+	}
+	out, err := runCapture(ctx, profile, script, before)
 	if l.Tree != nil {
 		if _, healErr := workspace.Heal(l.Tree.Repo); err == nil {
 			err = healErr

@@ -33,42 +33,66 @@ func (e *Engine) guardOptions() (protect bool, o guard.Options) {
 	return true, o
 }
 
-// guarded are the binds that keep an agent from writing what would be obeyed in its workspace, and in what is shown in it to
-// be written to. Where something is mounted already, that decides. The places are held for as long as holder is.
-func (e *Engine) guarded(dir string, l team.Living, links []team.Mount, taken []sandbox.Bind, holder string) ([]sandbox.Bind, error) {
+// guard adds to a profile what keeps its process from writing what would be obeyed: in its workspace, in what is shown there
+// to be written to, and in the repository of a worktree. Where something is mounted already, that decides. The places are
+// held for as long as what holder is the directory of.
+func (e *Engine) guard(p *sandbox.Profile, l team.Living, links []team.Mount, holder string) error {
 	protect, options := e.guardOptions()
 	if !protect || l.ReadOnly {
-		return nil, nil
+		return nil
 	}
-	shown := []sandbox.Bind{{Host: dir, At: dir}}
+	taken := map[string]bool{}
+	for _, b := range slices.Concat(p.WorkspaceConfig, p.Binds) {
+		at := b.At
+		if at == "" {
+			at = b.Host
+		}
+		taken[at] = true
+	}
+	shown := []sandbox.Bind{{Host: p.Workspace, At: p.Workspace}}
 	for _, m := range links {
-		if !m.ReadOnly {
-			shown = append(shown, sandbox.Bind{Host: m.Base, At: filepath.Join(dir, m.At)})
+		// A link may show a file.
+		if st, err := os.Stat(m.Base); err == nil && st.IsDir() && !m.ReadOnly {
+			shown = append(shown, sandbox.Bind{Host: m.Base, At: filepath.Join(p.Workspace, m.At)})
 		}
 	}
-	var out []sandbox.Bind
 	for _, s := range shown {
-		// A link may show a file.
-		if st, err := os.Stat(s.Host); err != nil || !st.IsDir() {
-			continue
-		}
 		places, err := guard.Places(s.Host, options)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		for _, p := range places {
-			at := filepath.Join(s.At, filepath.FromSlash(p.Rel))
-			if slices.ContainsFunc(taken, func(b sandbox.Bind) bool { return b.At == at || b.At == "" && b.Host == at }) {
-				continue
-			}
-			host, err := e.guardPlace(s.Host, p, holder)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, sandbox.Bind{Host: host, At: at, Write: p.Write})
+		if err := e.guardPlaces(p, s, places, taken, holder); err != nil {
+			return err
 		}
 	}
-	return out, nil
+	if l.Tree == nil {
+		return nil
+	}
+	repo, err := workspace.Show(treePlace(l))
+	if err != nil {
+		return err
+	}
+	places, err := guard.TreePlaces(repo.Git, repo.Own)
+	if err != nil {
+		return err
+	}
+	return e.guardPlaces(p, sandbox.Bind{Host: repo.Git, At: repo.Git}, places, taken, holder)
+}
+
+// guardPlaces adds the places of one directory, which is shown at s.At.
+func (e *Engine) guardPlaces(p *sandbox.Profile, s sandbox.Bind, places []guard.Place, taken map[string]bool, holder string) error {
+	for _, place := range places {
+		at := filepath.Join(s.At, filepath.FromSlash(place.Rel))
+		if taken[at] {
+			continue
+		}
+		host, err := e.guardPlace(s.Host, place, holder)
+		if err != nil {
+			return err
+		}
+		p.Binds = append(p.Binds, sandbox.Bind{Host: host, At: at, Write: place.Write})
+	}
+	return nil
 }
 
 // guardPlace makes what has to be there for a place, and tells what is shown there.

@@ -156,11 +156,9 @@ func (r *runner) spec(a *attempt, cmd agentcli.Command) (turn.Spec, error) {
 	}
 	spec.Net = r.door(a, cmd, spec.Env)
 	profile := r.profile(a, cmd, config)
-	held, err := r.e.guarded(a.agent.Dir, a.living, a.links, slices.Concat(config, profile.Binds), r.holdsFrom(a))
-	if err != nil {
+	if err := r.e.guard(&profile, a.living, a.links, r.holdsFrom(a)); err != nil {
 		return spec, err
 	}
-	profile.Binds = append(profile.Binds, held...)
 	spec.Argv, err = sandbox.Wrap(profile, cmd.Argv)
 	spec.Dir = "/"
 	return spec, err

@@ -79,8 +79,12 @@ func (r *runner) countTools(ctx context.Context, a *attempt, s agentcli.MCPServe
 	defer cancel()
 	dir := a.agent.Dir
 	if a.agent.Sandbox == substrat.Bubblewrap {
-		var err error
-		if argv, err = sandbox.Wrap(r.profile(a, agentcli.Command{}, nil), argv); err != nil {
+		profile := r.profile(a, agentcli.Command{}, nil)
+		err := r.e.guard(&profile, a.living, a.links, r.holdsFrom(a))
+		if err != nil {
+			return 0, err
+		}
+		if argv, err = sandbox.Wrap(profile, argv); err != nil {
 			return 0, err
 		}
 		dir = "/"

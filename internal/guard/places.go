@@ -82,6 +82,26 @@ func Places(dir string, o Options) ([]Place, error) {
 	return f.places, f.err
 }
 
+// TreePlaces says what to mount in a repository that is shown because a worktree belongs to it: common is its git directory,
+// own the part of it that is the worktree's. Both are written to. Where the repository has git read further configuration
+// files, an agent is not to make them.
+func TreePlaces(common, own string) ([]Place, error) {
+	rel, err := filepath.Rel(common, own)
+	if err != nil || !filepath.IsLocal(rel) {
+		return nil, substrat.Errorf(substrat.CodeInvalid, "cannot protect the repository %s: the worktree's part of it is elsewhere", common)
+	}
+	root, err := os.OpenRoot(common)
+	if err != nil {
+		return nil, substrat.Errorf(substrat.CodeInvalid, "cannot protect the repository %s: %v", common, err)
+	}
+	defer root.Close()
+	f := finder{root: root}
+	for _, dir := range []string{".", filepath.ToSlash(rel)} {
+		f.worktreeConfig(dir, ".")
+	}
+	return f.places, f.err
+}
+
 // finder collects places and keeps the first error.
 type finder struct {
 	root    *os.Root
@@ -193,17 +213,23 @@ func (f *finder) gitDir(dir, common string) {
 		f.file(path.Join(dir, "config"))
 		f.directory(path.Join(dir, "hooks"))
 	}
-	if worktreeConfig(f.root, common) {
-		f.file(path.Join(dir, "config.worktree"))
-	} else {
-		f.existing(path.Join(dir, "config.worktree"))
-	}
+	f.worktreeConfig(dir, common)
 	f.existing(path.Join(dir, "info/attributes"))
 	f.existing(path.Join(dir, "worktrees"))
 	modules := path.Join(dir, "modules")
 	if info := f.what(modules); info != nil && info.IsDir() {
 		f.add(Place{Rel: modules, Own: true, Write: true, Dir: true, Why: "git"})
 		f.modules(modules, 0)
+	}
+}
+
+// worktreeConfig holds the further configuration file in dir, which git reads if that of common says so.
+func (f *finder) worktreeConfig(dir, common string) {
+	file := path.Join(dir, "config.worktree")
+	if worktreeConfig(f.root, common) {
+		f.file(file)
+	} else {
+		f.existing(file)
 	}
 }
 
