@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"testing"
 
+	"substrat.dev/substrat/internal/confine"
+	"substrat.dev/substrat/internal/netns"
 	"substrat.dev/substrat/internal/relay"
 	"substrat.dev/substrat/internal/sim"
 	"substrat.dev/substrat/internal/sock"
@@ -26,6 +28,10 @@ func TestMain(m *testing.M) {
 		switch os.Args[1] {
 		case turn.ShimCommand:
 			os.Exit(turn.ShimMain(os.Args[2]))
+		case confine.Command:
+			os.Exit(confine.Main(os.Args[2:]))
+		case netns.Command:
+			os.Exit(netns.Main(os.Args[2:]))
 		case "mcp":
 			token, _ := os.ReadFile(os.Getenv("SUBSTRAT_TOKEN_FILE"))
 			_ = relay.Run(context.Background(), relay.Options{

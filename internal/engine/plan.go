@@ -13,6 +13,7 @@ import (
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/agentcli"
+	"substrat.dev/substrat/internal/confine"
 	"substrat.dev/substrat/internal/sandbox"
 	"substrat.dev/substrat/internal/team"
 	"substrat.dev/substrat/internal/turn"
@@ -175,9 +176,17 @@ func (r *runner) profile(a *attempt, cmd agentcli.Command, config []sandbox.Bind
 			{Host: r.e.cfg.Shim, At: insideBin + "/substrat-shim"},
 			{Host: r.sockDir(a), At: insideSock},
 		},
-		Links: []sandbox.Link{{Target: "substrat", At: insideBin + "/cursor-agent"}},
-		Step:  insideBin + "/substrat-shim", Nested: a.walls.Nested || cmd.Nested, Debug: a.walls.Debug,
-		Limits: a.walls.Turn.rlimits(r.e.cfg.Resources.Mode), TmpBytes: a.walls.Turn.Tmp,
+		Links:  []sandbox.Link{{Target: "substrat", At: insideBin + "/cursor-agent"}},
+		Nested: a.walls.Nested || cmd.Nested, TmpBytes: a.walls.Turn.Tmp,
+	}
+	p.LastStep = func(mounts []sandbox.Mounted, write, argv []string) ([]string, error) {
+		plan := confine.Plan{
+			Write: write, Landlock: confine.LandlockBest, Nested: p.Nested, Debug: a.walls.Debug, Limits: a.walls.Turn.rlimits(r.e.cfg.Resources.Mode),
+		}
+		for _, m := range mounts {
+			plan.Mounts = append(plan.Mounts, confine.Mount(m))
+		}
+		return confine.Argv(insideBin+"/substrat-shim", plan, argv)
 	}
 	p.Binds = append(p.Binds, r.linked(a)...)
 	p.Set, p.Unset, p.Dir = captured(a.agent.Dir, r.place(a).bin, a.living.Env)

@@ -1,7 +1,5 @@
 package sandbox
 
-import "substrat.dev/substrat/internal/confine"
-
 // Profile is what one process may see and do. All paths are absolute and clean.
 type Profile struct {
 	// Workspace is a directory of the host, shown at its own path.
@@ -29,13 +27,12 @@ type Profile struct {
 	// would run code in, outside.
 	Set   map[string]string
 	Unset []string
-	// Step is where the sandbox shows the program that has the step of internal/confine, which checks the mounts, takes rights
-	// away and becomes the process. Empty leaves the step out: what runs then is ours, not an agent.
-	Step string
-	// Nested lets the process make sandboxes of its own, Debug lets it trace others of its sandbox.
-	Nested, Debug bool
-	// Limits are of each process. TmpBytes is the size of each private tmpfs, 0 for the kernel's default.
-	Limits   confine.Limits
+	// LastStep, where set, gives what is to run in place of the argv that it is given: a program inside that checks the mounts, takes
+	// rights away and becomes the process. Write are the places that can be written. Without it what runs is ours, not an agent.
+	LastStep func(mounts []Mounted, write, argv []string) ([]string, error)
+	// Nested says that the process makes sandboxes of its own.
+	Nested bool
+	// TmpBytes is the size of each private tmpfs, 0 for the kernel's default.
 	TmpBytes int64
 	// Dir is the working directory inside; empty means the workspace.
 	Dir string
@@ -49,6 +46,13 @@ type Bind struct {
 	Write bool
 	// Optional binds are left out when Host does not exist.
 	Optional bool
+}
+
+// Mounted is what the profile put at a place, as it was looked at: Dev and Ino are the file or directory.
+type Mounted struct {
+	At       string
+	ReadOnly bool
+	Dev, Ino uint64
 }
 
 // Link is a symbolic link at At that points to Target. Target may be relative.

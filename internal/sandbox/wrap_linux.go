@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"substrat.dev/substrat"
-	"substrat.dev/substrat/internal/confine"
 )
 
 // Wrap gives the full argv that runs argv under p: the absolute path of bwrap, its options, "--", argv. The process
@@ -29,10 +28,8 @@ func Wrap(p Profile, argv []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.Step != "" {
-		if argv, err = confine.Argv(p.Step, confinement(p, mounts), argv); err != nil {
-			return nil, err
-		}
+	if argv, err = lastStep(p, mounts, argv); err != nil {
+		return nil, err
 	}
 	dir := p.Dir
 	if dir == "" {
@@ -60,22 +57,23 @@ func Wrap(p Profile, argv []string) ([]string, error) {
 	return append(out, argv...), nil
 }
 
-// confinement is what the last step checks and takes away: the mounts must be those that were looked at here, whatever happened to
-// their sources since, and nothing is written but what is mounted for it.
-func confinement(p Profile, mounts []mount) confine.Plan {
-	plan := confine.Plan{
-		Landlock: confine.LandlockBest, Nested: p.Nested, Debug: p.Debug, Limits: p.Limits, Write: append([]string{"/dev"}, tmpDirs...),
+// lastStep is argv behind the profile's last step: the mounts must be those that were looked at here, whatever happened to their
+// sources since, and nothing is written but what is mounted for it.
+func lastStep(p Profile, mounts []mount, argv []string) ([]string, error) {
+	if p.LastStep == nil {
+		return argv, nil
 	}
+	seen, write := []Mounted(nil), append([]string{"/dev"}, tmpDirs...)
 	for _, m := range mounts {
 		if m.target != "" {
 			continue
 		}
-		plan.Mounts = append(plan.Mounts, confine.Mount{At: m.at, ReadOnly: !m.write, Dev: m.dev, Ino: m.ino})
+		seen = append(seen, Mounted{At: m.at, ReadOnly: !m.write, Dev: m.dev, Ino: m.ino})
 		if m.write {
-			plan.Write = append(plan.Write, m.at)
+			write = append(write, m.at)
 		}
 	}
-	return plan
+	return p.LastStep(seen, write, argv)
 }
 
 // environment gives the options that set variables inside.
