@@ -70,25 +70,26 @@ func (k *Known) Text(s string) string {
 	if k == nil || len(s) < k.least {
 		return s
 	}
-	data := []byte(s)
-	if from, _ := k.next(data, 0); from < 0 {
-		return s
-	}
-	stream := Stream{k: k}
-	out := append([]byte(nil), stream.take(data, true)...)
-	return string(out)
+	return string(k.Bytes([]byte(s)))
 }
 
-// Bytes is like Text.
+// Bytes is like Text. It does not change data.
 func (k *Known) Bytes(data []byte) []byte {
 	if k == nil {
 		return data
 	}
-	if from, _ := k.next(data, 0); from < 0 {
-		return data
+	var out []byte
+	for at := 0; ; {
+		from, form := k.next(data, at)
+		switch {
+		case from < 0 && at == 0:
+			return data
+		case from < 0:
+			return append(out, data[at:]...)
+		}
+		out = append(append(out, data[at:from]...), markFor(form)...)
+		at = from + len(form)
 	}
-	stream := Stream{k: k}
-	return stream.take(data, true)
 }
 
 // next finds the first form at or after a place, the longest one there; from is negative if there is none.

@@ -47,13 +47,20 @@ func leak(text, form string) string {
 	return ""
 }
 
+// once gives what comes of a stream that is not cut.
+func once(k *redact.Known, text string) string {
+	s := k.Stream()
+	out := append([]byte(nil), s.Push([]byte(text))...)
+	return string(append(out, s.End()...))
+}
+
 // TestStreamCuts cuts a stream with a canary at every byte, twice: what comes out is always the same, and without it.
 func TestStreamCuts(t *testing.T) {
 	k := redact.NewKnown(canary, "other-value-1", "cnry-7f")
 	for name, form := range dressed() {
 		line := `{"a":"x ` + form + ` y"}` + "\n"
 		text := line + "{}\n" + line
-		want := k.Text(text)
+		want := once(k, text)
 		if found := leak(want, form); found != "" {
 			t.Fatalf("%s: %q is left of it in %q", name, found, want)
 		}
@@ -115,7 +122,7 @@ func TestStreamProperty(t *testing.T) {
 		values := rapid.SliceOfN(letters, 1, 4).Draw(t, "values")
 		text := rapid.StringMatching(`[ab\n]{0,60}`).Draw(t, "text")
 		k := redact.NewKnown(values...)
-		want := k.Text(text)
+		want := once(k, text)
 		s, rest := k.Stream(), []byte(text)
 		var got []byte
 		for len(rest) > 0 {
@@ -150,7 +157,7 @@ func FuzzStream(f *testing.F) {
 		got := append([]byte(nil), s.Push(bytes.Clone(data[:n]))...)
 		got = append(got, s.Push(bytes.Clone(data[n:]))...)
 		got = append(got, s.End()...)
-		if want := k.Bytes(bytes.Clone(data)); !bytes.Equal(got, want) {
+		if want := once(k, string(data)); string(got) != want {
 			t.Fatalf("cut at %d: %q, not %q", n, got, want)
 		}
 	})
