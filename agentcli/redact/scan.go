@@ -33,6 +33,9 @@ func scan(s string) []span {
 		switch {
 		case c == '=' || c == ':':
 			if from, to, ok := assigned(s, i); ok && from >= at {
+				if end, block := pem(s, from); block { // a key in lines is more than its first word
+					to = max(to, end)
+				}
 				take(from, to)
 			} else if from, to, ok := userinfo(s, i); ok {
 				take(from, to)
