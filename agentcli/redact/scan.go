@@ -19,6 +19,12 @@ func scan(s string) []span {
 	var found []span
 	at := 0 // nothing before it is looked at again
 	take := func(from, to int) {
+		// A key in lines that begins in a value is more than its first word.
+		if begin := strings.Index(s[from:min(len(s), to+len(pemBegin))], pemBegin); begin >= 0 {
+			if end, ok := pem(s, from+begin); ok {
+				to = max(to, end)
+			}
+		}
 		found = append(found, span{from, to})
 		at = to
 	}
@@ -33,9 +39,6 @@ func scan(s string) []span {
 		switch {
 		case c == '=' || c == ':':
 			if from, to, ok := assigned(s, i); ok && from >= at {
-				if end, block := pem(s, from); block { // a key in lines is more than its first word
-					to = max(to, end)
-				}
 				take(from, to)
 			} else if from, to, ok := userinfo(s, i); ok {
 				take(from, to)
