@@ -94,7 +94,8 @@ func (w *Writer) cut(text string, found []span) int {
 	if at > 0 {
 		for _, f := range found {
 			if f.from < at && at < f.to {
-				return f.from
+				// What says that it is secret stands before it, on its line.
+				return strings.LastIndexByte(text[:f.from], '\n') + 1
 			}
 		}
 		return at
