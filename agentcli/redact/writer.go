@@ -92,12 +92,15 @@ func (w *Writer) cut(text string, found []span) int {
 		at = open
 	}
 	if at > 0 {
-		for _, f := range found {
+		// What says that something is secret stands before it, on its line.
+		at = strings.LastIndexByte(text[:at], '\n') + 1
+		for _, f := range slices.Backward(found) {
 			if f.from < at && at < f.to {
-				// What says that it is secret stands before it, on its line.
-				return strings.LastIndexByte(text[:f.from], '\n') + 1
+				at = strings.LastIndexByte(text[:f.from], '\n') + 1
 			}
 		}
+	}
+	if at > 0 {
 		return at
 	}
 	if len(text) <= holdMost {
