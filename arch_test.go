@@ -54,7 +54,7 @@ var allowed = map[string]struct {
 	"internal/journal":               {[]string{""}, "a seam: the interface knows no store and no rule"},
 	"internal/journal/journaltest":   {[]string{"", "internal/journal"}, "the conformance suite knows the interface only"},
 	"internal/journal/sqlite":        {[]string{"", "internal/journal"}, "a store knows the interface only"},
-	"internal/turn":                  {[]string{"", "internal/sock", "internal/netns", "internal/door", "internal/resource"}, "provider, sandbox and turn do not know each other"},
+	"internal/turn":                  {[]string{"", "internal/sock", "internal/netns", "internal/door", "internal/resource", "agentcli/redact"}, "provider, sandbox and turn do not know each other"},
 	"internal/sandbox":               {[]string{""}, "provider, sandbox and turn do not know each other"},
 	"internal/sock":                  {[]string{""}, "a leaf"},
 	"internal/workspace":             {[]string{""}, "directories and git on the host: it knows neither who may ask nor what runs there"},

@@ -28,6 +28,9 @@ type job struct {
 	Dir   string `json:"dir"`
 	Spec  Spec   `json:"spec"`
 	Stdin []byte `json:"stdin"`
+	// Secrets and Options are the spec's: like the rest of the job they are sent over a socket and written nowhere.
+	Secrets []string `json:"secrets,omitempty"`
+	Options []string `json:"options,omitempty"`
 }
 
 // idleShim is a shim that has no turn yet. It is given one or discarded.

@@ -5,6 +5,8 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"substrat.dev/substrat/agentcli/redact"
 )
 
 // quiet is how long a stream rests before the end of what was beyond its limit is appended.
@@ -25,6 +27,7 @@ func (c *clock) idle() time.Duration { return time.Since(c.start) - time.Duratio
 type pump struct {
 	from  *os.File
 	to    *spool
+	hide  *redact.Stream // what must not be written
 	clock *clock
 	grew  func()        // called after each growth of the file
 	done  chan struct{} // closed at the end; then the spool may be looked at
@@ -43,9 +46,12 @@ func (p *pump) run(bufferSize int) {
 		n, err := p.from.Read(buf)
 		if n > 0 {
 			p.clock.touch()
-			p.to.write(buf[:n])
+			p.to.write(p.hide.Push(buf[:n]))
 		}
 		rested = errors.Is(err, os.ErrDeadlineExceeded)
+		if err != nil && !rested {
+			p.to.write(p.hide.End())
+		}
 		if err != nil {
 			p.to.flush(!rested)
 		}

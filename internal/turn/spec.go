@@ -2,6 +2,7 @@ package turn
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +34,13 @@ type Spec struct {
 	Net *door.Policy `json:"net,omitempty"`
 	// Bounds, where set, bound what the process and all that it starts may use.
 	Bounds *Bounds `json:"bounds,omitempty"`
-	Limits Limits  `json:"limits"`
+	// Options are further options of bwrap, given to it by a descriptor: what everybody on the machine may read stands in
+	// Argv. They are for a sandbox only.
+	Options []string `json:"-"`
+	// Secrets are values that the process was given and that are to be in no file of the turn: in what it prints a mark
+	// takes their place before it is written, whatever the encoding. They are in the shim's memory only.
+	Secrets []string `json:"-"`
+	Limits  Limits   `json:"limits"`
 }
 
 // Bounds are where the processes of a turn stand among those of others: the nodes above it bound several turns together, the last
@@ -104,7 +111,7 @@ func (s Spec) check() error {
 	case s.Dir != "" && !filepath.IsAbs(s.Dir):
 		return substrat.Errorf(substrat.CodeInvalid, "cannot start turn %s: the working directory is not absolute: %q", s.ID, s.Dir)
 	}
-	for _, v := range append(append([]string{s.Dir}, s.Argv...), s.Env...) {
+	for _, v := range slices.Concat([]string{s.Dir}, s.Argv, s.Env, s.Options) {
 		if strings.ContainsRune(v, 0) {
 			return substrat.Errorf(substrat.CodeInvalid, "cannot start turn %s: an argument or variable holds a NUL byte", s.ID)
 		}

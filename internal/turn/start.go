@@ -64,7 +64,7 @@ func launch(dir string, spec Spec, get func() (idleShim, error)) (*Turn, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := shim.give(job{Dir: dir, Spec: spec, Stdin: spec.Stdin}, l); err != nil {
+	if err := shim.give(job{Dir: dir, Spec: spec, Stdin: spec.Stdin, Secrets: spec.Secrets, Options: spec.Options}, l); err != nil {
 		return nil, errors.Join(err, shim.discard())
 	}
 	return newTurn(dir, shim.conn, shim.pid), nil

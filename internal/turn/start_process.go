@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"substrat.dev/substrat/agentcli/redact"
 )
 
 // pipes are the ends of the process's stdio that go to it, and those that stay.
@@ -27,7 +29,11 @@ func (s *shim) start() error {
 	}
 	argv := s.spec.Argv
 	if s.spec.Sandboxed {
-		argv = append([]string{argv[0], "--json-status-fd", "3"}, argv[1:]...)
+		ours := []string{argv[0], "--json-status-fd", "3"}
+		if len(s.spec.Options) > 0 {
+			ours = append(ours, "--args", "4")
+		}
+		argv = append(ours, argv[1:]...)
 	}
 	pid, err := s.execBounded(argv, &p)
 	closeAll(p.theirs)
@@ -39,8 +45,9 @@ func (s *shim) start() error {
 	stdout := newSpool(s.dir, stdoutName, s.spec.Limits.OutputBytes, outputTail, overflowMarker)
 	stderr := newSpool(s.dir, stderrName, s.spec.Limits.StderrBytes, stderrTail, stderrMarker)
 	stderr.bytes = true
-	s.stdout = &pump{from: p.out, to: stdout, clock: s.clock, grew: func() { s.hub.tell(evGrew) }, done: make(chan struct{})}
-	s.stderr = &pump{from: p.err, to: stderr, clock: s.clock, grew: func() {}, done: make(chan struct{})}
+	known := redact.NewKnown(s.spec.Secrets...)
+	s.stdout = &pump{from: p.out, to: stdout, hide: known.Stream(), clock: s.clock, grew: func() { s.hub.tell(evGrew) }, done: make(chan struct{})}
+	s.stderr = &pump{from: p.err, to: stderr, hide: known.Stream(), clock: s.clock, grew: func() {}, done: make(chan struct{})}
 	go s.stdout.run(256 << 10)
 	go s.stderr.run(64 << 10)
 	return nil
@@ -87,6 +94,13 @@ func openPipes(spec Spec) (p pipes, err error) {
 		}
 		*f = os.NewFile(uintptr(r), "pipe")
 		p.theirs = append(p.theirs, w)
+	}
+	if spec.Sandboxed && len(spec.Options) > 0 {
+		fd, err := unseen(spec.Options)
+		if err != nil {
+			return p, err
+		}
+		p.theirs = append(p.theirs, fd)
 	}
 	return p, nil
 }
