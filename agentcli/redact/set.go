@@ -1,0 +1,114 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// Set is what a program knows of secrets while it runs: values are added and never forgotten. The zero one knows none.
+// It is safe for concurrent use.
+type Set struct {
+	known  atomic.Pointer[Known]
+	mu     sync.Mutex
+	values []string
+	has    map[string]bool
+}
+
+// setMost bounds a set: values beyond it take the place of the oldest.
+const setMost = 512
+
+// Add learns values. Those that are too short to be told from words are passed over.
+func (s *Set) Add(values ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.has == nil {
+		s.has = map[string]bool{}
+	}
+	more := false
+	for _, v := range values {
+		if v = strings.TrimSpace(v); len(v) >= knownLeast && !s.has[v] {
+			s.values, s.has[v], more = append(s.values, v), true, true
+		}
+	}
+	if !more {
+		return
+	}
+	for len(s.values) > setMost {
+		delete(s.has, s.values[0])
+		s.values = s.values[1:]
+	}
+	s.known.Store(NewKnown(s.values...))
+}
+
+// Known is what the set knows by now.
+func (s *Set) Known() *Known { return s.known.Load() }
+
+// Text takes out what is known.
+func (s *Set) Text(text string) string { return s.Known().Text(text) }
+
+// Shown takes out what is known and what looks like a secret, of a text that is shown or kept.
+func (s *Set) Shown(text string) string { return String(s.Text(text)) }
+
+// ShownJSON is like Shown for a JSON value, which stays one.
+func (s *Set) ShownJSON(data []byte) []byte {
+	known := s.Known().Bytes(data)
+	text := string(known)
+	out := String(text)
+	if out == text {
+		return known
+	}
+	if json.Valid([]byte(out)) || !json.Valid(known) {
+		return []byte(out)
+	}
+	d := json.NewDecoder(bytes.NewReader(known))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return []byte(`"` + Mark + `"`)
+	}
+	if data, err := json.Marshal(shown("", v)); err == nil {
+		return data
+	}
+	return []byte(`"` + Mark + `"`)
+}
+
+// shown takes secrets out of the strings of a decoded value. Name is what it is called in what holds it.
+func shown(name string, v any) any {
+	switch v := v.(type) {
+	case string:
+		if v != "" && weigh(name) == sure && !stands(v) {
+			return Mark
+		}
+		return String(v)
+	case []any:
+		for i := range v {
+			v[i] = shown(name, v[i])
+		}
+	case map[string]any:
+		for k, x := range v {
+			v[k] = shown(k, x)
+		}
+	}
+	return v
+}
+
+// Within gives the secret parts of a variable's value: all of it where the name says so, else what looks like one.
+func Within(name, value string) []string {
+	value = strings.TrimSpace(value)
+	if len(value) < knownLeast {
+		return nil
+	}
+	if w := weigh(name); (w == sure || w == counted || w == bare && random(value)) && !stands(value) && value[0] != '/' {
+		return []string{value}
+	}
+	var out []string
+	for _, f := range scan(value) {
+		if f.to-f.from >= knownLeast {
+			out = append(out, value[f.from:f.to])
+		}
+	}
+	return out
+}
