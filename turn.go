@@ -34,7 +34,8 @@ const (
 	ClassSandbox      FailureClass = "sandbox"
 	ClassWorkspace    FailureClass = "workspace" // it could not be made, or a link in it leads out
 	ClassTools        FailureClass = "too_many_tools"
-	ClassResources    FailureClass = "resources" // it used more memory, processes or disk than it may
+	ClassResources    FailureClass = "resources"   // it used more memory, processes or disk than it may
+	ClassSecret       FailureClass = "missing_key" // of an MCP server; a provider's is ClassAuth
 	ClassTimeout      FailureClass = "timeout"
 	ClassSilence      FailureClass = "silence"
 	ClassCancelled    FailureClass = "cancelled"

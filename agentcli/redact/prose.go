@@ -42,23 +42,25 @@ func (p *Prose) Push(text string) string {
 	if known := p.set.Known(); known != nil {
 		cut = min(cut, known.open([]byte(p.line), 0))
 	}
-	if block := strings.Index(p.line, pemBegin); block >= 0 {
+	block := strings.Index(p.line, pemBegin)
+	if block >= 0 {
 		cut = min(cut, block)
 	}
-	if cut == 0 && len(p.line) > wordMost {
+	if cut == 0 && block < 0 && len(p.line) > wordMost {
 		cut = len(p.line) - wordMost/2
 	}
 	if len(p.line) > proseMost {
+		if cut == 0 {
+			cut = len(p.line)
+		}
 		line := p.line[:cut]
 		p.line = p.line[cut:]
 		out.WriteString(p.finish(line))
 		return out.String()
 	}
-	if cut > 0 {
-		if text := p.set.Shown(p.line[:cut]); len(text) > p.told {
-			out.WriteString(text[p.told:])
-			p.told = len(text)
-		}
+	if text := p.set.Shown(p.line[:cut]); len(text) > p.told {
+		out.WriteString(text[p.told:])
+		p.told = len(text)
 	}
 	return out.String()
 }

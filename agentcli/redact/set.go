@@ -3,6 +3,7 @@ package redact
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -41,6 +42,13 @@ func (s *Set) Add(values ...string) {
 		s.values = s.values[1:]
 	}
 	s.known.Store(NewKnown(s.values...))
+}
+
+// Values gives what was added.
+func (s *Set) Values() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.values)
 }
 
 // Known is what the set knows by now.
@@ -112,3 +120,6 @@ func Within(name, value string) []string {
 	}
 	return out
 }
+
+// Secretive reports that the name of a variable says by itself that its value is a secret.
+func Secretive(name string) bool { return weigh(name) >= counted }

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"substrat.dev/substrat"
+	"substrat.dev/substrat/agentcli/redact"
+	"substrat.dev/substrat/internal/secret"
 )
 
 // For gives the limits of a root's team: its own where they are set, else those of all.
@@ -129,47 +130,50 @@ func (b Budget) Budget() substrat.Budget {
 	}
 }
 
-// NamedServer is an MCP server with its name and its environment filled in.
+// NamedServer is an MCP server with its name.
 type NamedServer struct {
 	Name string
 	Server
 }
 
 // ServersFor lists the MCP servers of an agent, by name.
-func (c *Config) ServersFor(path, role string, getenv func(string) string) []NamedServer {
+func (c *Config) ServersFor(path, role string) []NamedServer {
 	var out []NamedServer
 	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
 		s := c.Servers[name]
 		if !s.Roles.Has(role) || len(s.Agents) > 0 && !slices.ContainsFunc(s.Agents, func(p Path) bool { return p.Match(path) }) {
 			continue
 		}
-		env := map[string]string{}
-		for k, v := range s.Env {
-			if from, ok := strings.CutPrefix(v, "$"); ok {
-				v = getenv(from)
-			}
-			env[k] = v
-		}
-		s.Env = env
 		out = append(out, NamedServer{name, s})
 	}
 	return out
 }
 
-// Surroundings are what the file gives the processes of a provider beside what it asks for itself. A variable that is taken
-// from the environment and is not there is left out: an empty key hides a login that would work.
-func (c *Config) Surroundings(provider string, getenv func(string) string) (env map[string]string, paths []string) {
+// Surroundings are what the file gives the processes of a provider beside what it asks for itself.
+func (c *Config) Surroundings(provider string) (env map[string]secret.Source, paths []string) {
 	p := c.Providers[provider]
-	env = map[string]string{}
-	for k, v := range p.Env {
-		if from, ok := strings.CutPrefix(v, "$"); ok {
-			if v = getenv(from); v == "" {
-				continue
+	return p.Env, p.Paths
+}
+
+// OpenKeys lists the variables whose names say that they are secret and whose values stand in the file itself, as
+// "providers.cursor API_KEY", in order.
+func (c *Config) OpenKeys() []string {
+	var out []string
+	look := func(heading string, env map[string]secret.Source) {
+		for name, source := range env {
+			if source.Literal() && redact.Secretive(name) {
+				out = append(out, heading+" "+name)
 			}
 		}
-		env[k] = v
 	}
-	return env, p.Paths
+	for name, p := range c.Providers {
+		look("providers."+name, p.Env)
+	}
+	for name, s := range c.Servers {
+		look("mcp."+name, s.Env)
+	}
+	slices.Sort(out)
+	return out
 }
 
 // Model resolves an alias of a model. What is no alias is a model's name.

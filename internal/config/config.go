@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"substrat.dev/substrat"
+	"substrat.dev/substrat/internal/secret"
 )
 
 // Config is the whole file.
@@ -109,20 +110,20 @@ type Budget struct {
 	CostUSD float64               `toml:"cost_usd"`
 }
 
-// Provider is what is to be known of one kind of agent CLI. Prices are dollars for a million tokens. Values of Env that
-// begin with $ are taken from the daemon's environment. Paths of the host are shown in its sandbox, read-only.
+// Provider is what is to be known of one kind of agent CLI. Prices are dollars for a million tokens. Env says where the
+// values of variables come from. Paths of the host are shown in its sandbox, read-only.
 type Provider struct {
-	Env           map[string]string `toml:"env"`
-	Paths         []string          `toml:"paths"`
-	Hosts         []string          `toml:"hosts"`
-	KeyOutside    bool              `toml:"key_outside"`
-	Model         string            `toml:"model"`
-	Account       string            `toml:"account"`
-	ToolCap       *int              `toml:"tool_cap"`
-	InputUSD      *float64          `toml:"input_usd_per_mtok"`
-	OutputUSD     *float64          `toml:"output_usd_per_mtok"`
-	CacheReadUSD  *float64          `toml:"cache_read_usd_per_mtok"`
-	CacheWriteUSD *float64          `toml:"cache_write_usd_per_mtok"`
+	Env           map[string]secret.Source `toml:"env"`
+	Paths         []string                 `toml:"paths"`
+	Hosts         []string                 `toml:"hosts"`
+	KeyOutside    bool                     `toml:"key_outside"`
+	Model         string                   `toml:"model"`
+	Account       string                   `toml:"account"`
+	ToolCap       *int                     `toml:"tool_cap"`
+	InputUSD      *float64                 `toml:"input_usd_per_mtok"`
+	OutputUSD     *float64                 `toml:"output_usd_per_mtok"`
+	CacheReadUSD  *float64                 `toml:"cache_read_usd_per_mtok"`
+	CacheWriteUSD *float64                 `toml:"cache_write_usd_per_mtok"`
 }
 
 // Policy decides about calls that match all that it names. The first that matches decides.
@@ -146,12 +147,12 @@ type Gate struct {
 	text *regexp.Regexp
 }
 
-// Server is a further MCP server for agents. Values of Env that begin with $ are taken from the daemon's environment.
+// Server is a further MCP server for agents. Env says where the values of its variables come from.
 type Server struct {
-	Command []string          `toml:"command"`
-	Env     map[string]string `toml:"env"`
-	Roles   Words             `toml:"roles"`
-	Agents  []Path            `toml:"agents"`
+	Command []string                 `toml:"command"`
+	Env     map[string]secret.Source `toml:"env"`
+	Roles   Words                    `toml:"roles"`
+	Agents  []Path                   `toml:"agents"`
 	// Tools is how many it has, 0 if that is not known.
 	Tools int `toml:"tools"`
 }

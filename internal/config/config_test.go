@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"substrat.dev/substrat"
+	"substrat.dev/substrat/internal/secret"
 )
 
 const full = `
@@ -116,11 +117,13 @@ func TestAnswers(t *testing.T) {
 	if c.Model("fast") != "gpt-5-mini" || c.Model("slow") != "slow" || c.Account("cursor") != "work" || c.Account("sim") != "sim" {
 		t.Error("models or accounts")
 	}
-	servers := c.ServersFor("lead/x", "worker", func(k string) string { return "value of " + k })
-	if len(servers) != 1 || servers[0].Env["TOKEN"] != "value of GITHUB_TOKEN" || servers[0].Env["MODE"] != "ro" || servers[0].Tools != 12 {
+	t.Setenv("GITHUB_TOKEN", "value of it")
+	value := func(s secret.Source) string { v, _ := s.Value(t.Context()); return v.Reveal() }
+	servers := c.ServersFor("lead/x", "worker")
+	if len(servers) != 1 || value(servers[0].Env["TOKEN"]) != "value of it" || value(servers[0].Env["MODE"]) != "ro" || servers[0].Tools != 12 {
 		t.Errorf("servers: %+v", servers)
 	}
-	if c.ServersFor("lead", "manager", func(string) string { return "" }) != nil {
+	if c.ServersFor("lead", "manager") != nil {
 		t.Error("a manager has the worker's server")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"substrat.dev/substrat/agentcli"
 	"substrat.dev/substrat/internal/config"
 	"substrat.dev/substrat/internal/engine"
+	"substrat.dev/substrat/internal/secret"
 	"substrat.dev/substrat/internal/team"
 )
 
@@ -91,8 +92,8 @@ func (r rules) FreeLeast() uint64 { return uint64(r.c.Memory.FreeLeast) }
 func (r rules) SuspendAfter() time.Duration { return time.Duration(r.c.Idle.SuspendAfter) }
 
 // Surroundings implements engine.Rules.
-func (r rules) Surroundings(provider string) (map[string]string, []string) {
-	return r.c.Surroundings(provider, os.Getenv)
+func (r rules) Surroundings(provider string) (map[string]secret.Source, []string) {
+	return r.c.Surroundings(provider)
 }
 
 // Walls implements engine.Rules.
@@ -152,9 +153,9 @@ func (r rules) DefaultModel(provider string) string { return r.c.Providers[provi
 // Servers implements engine.Rules.
 func (r rules) Servers(path string, role substrat.Role) []engine.Server {
 	var out []engine.Server
-	for _, s := range r.c.ServersFor(path, string(role), os.Getenv) {
+	for _, s := range r.c.ServersFor(path, string(role)) {
 		out = append(out, engine.Server{
-			MCPServer: agentcli.MCPServer{Name: s.Name, Command: s.Command[0], Args: s.Command[1:], Env: s.Env}, Tools: s.Tools,
+			MCPServer: agentcli.MCPServer{Name: s.Name, Command: s.Command[0], Args: s.Command[1:]}, Env: s.Env, Tools: s.Tools,
 		})
 	}
 	return out

@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -24,6 +25,7 @@ import (
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/agentcli"
+	"substrat.dev/substrat/agentcli/redact"
 	"substrat.dev/substrat/internal/journal"
 	"substrat.dev/substrat/internal/resource"
 	"substrat.dev/substrat/internal/sandbox"
@@ -66,6 +68,8 @@ type Engine struct {
 	// flagged are the files that users were told of, for as long as several agents may have written them.
 	flagged   map[string]struct{}
 	flaggedMu sync.Mutex
+	// secrets are the values that nobody is to see: those of this process's own environment, and what turns were given.
+	secrets redact.Set
 	// toolCounts are those of the configured MCP servers.
 	toolCounts toolCounts
 	requests   chan *request
@@ -127,6 +131,8 @@ func Open(ctx context.Context, cfg Config, j journal.Journal) (*Engine, error) {
 		stop:      make(chan struct{}),
 	}
 	e.cfg.Shim = cmp.Or(cfg.Shim, cfg.Exe)
+	e.learn(os.Environ())
+	e.cfg.Log = slog.New(quiet{cfg.Log.Handler(), &e.secrets})
 	for _, p := range cfg.Providers {
 		e.providers[p.Info().Name] = p
 	}

@@ -61,8 +61,7 @@ func (t *liveTools) do(ctx context.Context, c agentcli.Call) (json.RawMessage, e
 	case c.Tool == toolRecord:
 		return c.Value, nil
 	}
-	caller := tool.Caller{Team: t.l.r.team, Agent: t.l.r.agent, Turn: t.l.r.turn, Token: t.l.a.token, Name: t.l.a.path}
-	return tool.Call(ctx, t.l.r.e, caller, t.l.r.turn+"/script/"+c.ID, c.Tool, c.Args)
+	return tool.Call(ctx, t.l.r.e, t.l.r.caller(t.l.a), t.l.r.turn+"/script/"+c.ID, c.Tool, c.Args)
 }
 
 func toError(err error) *substrat.Error {

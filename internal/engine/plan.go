@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/agentcli"
+	"substrat.dev/substrat/agentcli/redact"
 	"substrat.dev/substrat/internal/confine"
 	"substrat.dev/substrat/internal/sandbox"
 	"substrat.dev/substrat/internal/team"
@@ -127,6 +129,9 @@ func wrapIO(what string, err error) error {
 
 // spec turns a provider's plan into what the shim runs: files in place, the argv wrapped, the environment complete.
 func (r *runner) spec(a *attempt, cmd agentcli.Command) (turn.Spec, error) {
+	if a.keys.missing != nil {
+		return turn.Spec{}, a.keys.missing
+	}
 	if err := ensureDir(a.agent.Dir); err != nil {
 		return turn.Spec{}, err
 	}
@@ -138,9 +143,10 @@ func (r *runner) spec(a *attempt, cmd agentcli.Command) (turn.Spec, error) {
 		return turn.Spec{}, err
 	}
 	spec := turn.Spec{
-		ID: r.turn, Argv: cmd.Argv, Env: r.environment(a, cmd), Dir: a.agent.Dir, Stdin: cmd.Stdin, KeepStdin: cmd.KeepStdin,
+		ID: r.turn, Argv: cmd.Argv, Env: r.environment(a, cmd.Env, a.keys.env), Dir: a.agent.Dir, Stdin: cmd.Stdin, KeepStdin: cmd.KeepStdin,
 		Sandboxed: a.agent.Sandbox == substrat.Bubblewrap, Limits: turnLimits(a.agent.Limits), Bounds: r.bounds(a, r.turn),
 	}
+	r.e.learn(spec.Env)
 	if !spec.Sandboxed {
 		if len(a.links) > 0 {
 			return spec, substrat.Errorf(substrat.CodeUnsupported, "cannot show links of the workspace: the agent has no sandbox").
@@ -150,6 +156,7 @@ func (r *runner) spec(a *attempt, cmd agentcli.Command) (turn.Spec, error) {
 		for k, v := range set {
 			spec.Env = append(spec.Env, k+"="+v)
 		}
+		spec.Secrets = r.secrets(a)
 		if dir != "" {
 			spec.Dir = dir
 		}
@@ -160,10 +167,19 @@ func (r *runner) spec(a *attempt, cmd agentcli.Command) (turn.Spec, error) {
 	if err := r.e.guard(&profile, a.living, a.links, r.holdsFrom(a)); err != nil {
 		return spec, err
 	}
+	for k, v := range profile.Set {
+		r.e.secrets.Add(redact.Within(k, v)...)
+	}
+	if spec.Options, err = sandbox.Options(profile); err != nil {
+		return spec, err
+	}
 	spec.Argv, err = sandbox.Wrap(profile, cmd.Argv)
-	spec.Dir = "/"
+	spec.Dir, spec.Secrets = "/", r.secrets(a)
 	return spec, err
 }
+
+// secrets are the values that must not be in what the turn's process leaves behind.
+func (r *runner) secrets(a *attempt) []string { return append(r.e.secrets.Values(), a.token) }
 
 // profile says what the turn's sandbox shows.
 func (r *runner) profile(a *attempt, cmd agentcli.Command, config []sandbox.Bind) sandbox.Profile {
@@ -207,7 +223,7 @@ func (r *runner) profile(a *attempt, cmd agentcli.Command, config []sandbox.Bind
 
 // environment is everything the process gets. Nothing of the daemon's own environment passes but the search path and
 // the locale.
-func (r *runner) environment(a *attempt, cmd agentcli.Command) []string {
+func (r *runner) environment(a *attempt, further ...map[string]string) []string {
 	p := r.place(a)
 	env := map[string]string{
 		"PATH": a.walls.searchPath(p.bin), "HOME": p.home, "TMPDIR": p.tmp, "LANG": "C.UTF-8", "TERM": "dumb", "SHELL": "/bin/sh",
@@ -218,15 +234,8 @@ func (r *runner) environment(a *attempt, cmd agentcli.Command) []string {
 	if raceOptions != "" {
 		env["GORACE"] = raceOptions
 	}
-	for k, v := range a.walls.Env {
-		env[k] = v
-	}
-	for k, v := range cmd.Env {
-		env[k] = v
-	}
-	further, _ := r.e.cfg.Rules.Surroundings(a.agent.Provider)
-	for k, v := range further {
-		env[k] = v
+	for _, more := range append([]map[string]string{a.walls.Env}, further...) {
+		maps.Copy(env, more)
 	}
 	out := make([]string, 0, len(env))
 	for k, v := range env {

@@ -5,6 +5,7 @@ import (
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/agentcli"
+	"substrat.dev/substrat/internal/secret"
 	"substrat.dev/substrat/internal/team"
 )
 
@@ -30,7 +31,7 @@ type Rules interface {
 	// SuspendAfter is how long a live session may be idle.
 	SuspendAfter() time.Duration
 	// Surroundings are further variables for a provider's processes, and paths of the host that they are to see.
-	Surroundings(provider string) (env map[string]string, paths []string)
+	Surroundings(provider string) (env map[string]secret.Source, paths []string)
 	// Walls are what is said of the sandbox of an agent and what is around it.
 	Walls(path string, role substrat.Role, provider string) Walls
 	// Account names what the limits of a provider are counted on.
@@ -69,9 +70,11 @@ const (
 	Asks  = "ask"
 )
 
-// Server is an MCP server beside Substrat's own. Tools is how many it has, 0 if that is not known.
+// Server is an MCP server beside Substrat's own. Env says where its variables come from. Tools is how many it has, 0 if that
+// is not known.
 type Server struct {
 	agentcli.MCPServer
+	Env   map[string]secret.Source
 	Tools int
 }
 
@@ -120,7 +123,7 @@ func (NoRules) FreeLeast() uint64 { return 0 }
 func (NoRules) SuspendAfter() time.Duration { return 10 * time.Minute }
 
 // Surroundings implements Rules.
-func (NoRules) Surroundings(string) (env map[string]string, paths []string) { return nil, nil }
+func (NoRules) Surroundings(string) (env map[string]secret.Source, paths []string) { return nil, nil }
 
 // Walls implements Rules.
 func (NoRules) Walls(string, substrat.Role, string) Walls { return Walls{Turn: DefaultResources()} }

@@ -47,6 +47,7 @@ type attempt struct {
 	walls     Walls
 	startedAt time.Time
 	live      *agentcli.LiveTurn
+	keys      keys
 }
 
 // verdict is how a turn ended, as the runner sees it.
@@ -102,7 +103,7 @@ func (r *runner) run(ctx context.Context) {
 	}
 	tidy(r.dir)
 	r.e.watchOverlap(ctx, r, a, v.result.Files)
-	log.Info("turn ended", "outcome", v.outcome, "class", v.class, "detail", clip(v.detail, 300))
+	log.Info("turn ended", "outcome", v.outcome, "class", v.class, "detail", clip(r.e.secrets.Shown(v.detail), 300))
 }
 
 // classOf classes what kept a turn from running: the provider's own word, or an error of ours.
@@ -184,6 +185,7 @@ func (r *runner) prepare(ctx context.Context) (*attempt, error) {
 	if a.token, err = r.token(); err != nil {
 		return nil, err
 	}
+	r.fetchKeys(ctx, a)
 	r.fillRequest(a)
 	return a, nil
 }
@@ -201,12 +203,19 @@ var errAbandoned = errors.New("the turn is no longer open")
 // listen opens the agent's own socket for the turn. The directory stays when the daemon goes, so that the next daemon
 // can put its socket where the sandbox sees it.
 func (r *runner) listen(a *attempt) (release func(), err error) {
-	caller := tool.Caller{Team: r.team, Agent: r.agent, Turn: r.turn, Token: a.token, Name: a.path, Sandboxes: r.sandboxes(a)}
+	caller := r.caller(a)
+	caller.Launch = a.launch
+	caller.Sandboxes = r.sandboxes(a)
 	l, err := tool.Listen(r.sockDir(a), caller, r.e, r.e.cfg.Log)
 	if err != nil {
 		return nil, err
 	}
 	return func() { _ = l.Close() }, nil
+}
+
+// caller is the agent as its tools see it.
+func (r *runner) caller(a *attempt) tool.Caller {
+	return tool.Caller{Team: r.team, Agent: r.agent, Turn: r.turn, Token: a.token, Name: a.path, Hide: r.e.hide(a.token)}
 }
 
 // process starts the turn's process, or attaches to the one that runs or ran.
@@ -369,7 +378,7 @@ const textMost = 1 << 20
 // when the journal had no room: the process is gone, its end is on disk, and the next runner of this turn records it.
 func (r *runner) record(ctx context.Context, v verdict) bool {
 	_, err := r.e.Do(ctx, r.team, team.Meta{}, team.End{
-		Agent: r.agent, Turn: r.turn, Outcome: v.outcome, Class: v.class, Detail: clip(v.detail, 4000), Text: clip(v.result.Text, textMost),
+		Agent: r.agent, Turn: r.turn, Outcome: v.outcome, Class: v.class, Detail: clip(r.e.secrets.Shown(v.detail), 4000), Text: clip(r.e.secrets.Shown(v.result.Text), textMost),
 		Usage: v.result.Usage, ToolCalls: v.result.ToolCalls, Files: v.result.Files[:min(len(v.result.Files), 50)],
 		Account: v.account, ResetAt: v.resetAt, CostMicros: v.cost, Priced: v.priced,
 	})

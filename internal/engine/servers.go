@@ -3,7 +3,10 @@ package engine
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -42,15 +45,18 @@ func (r *runner) addServers(ctx context.Context, a *attempt) error {
 	}
 	sum, counts := len(tool.All), []string{fmt.Sprintf("substrat %d", len(tool.All))}
 	most := r.e.cfg.Rules.ToolCap(a.agent.Provider)
+	if a.keys.missing != nil {
+		return a.keys.missing
+	}
 	for _, s := range servers {
-		a.request.MCP = append(a.request.MCP, s.MCPServer)
+		a.request.MCP = append(a.request.MCP, r.starter(a, s))
 		if most <= 0 {
 			continue
 		}
 		n := s.Tools
 		if n <= 0 {
 			var err error
-			if n, err = r.countTools(ctx, a, s.MCPServer); err != nil {
+			if n, err = r.countTools(ctx, a, s); err != nil {
 				return tooMany{substrat.Errorf(substrat.CodeInvalid, "cannot count the tools of the MCP server %s: %v", s.Name, err).
 					WithHint("say in substrat.toml how many it has: tools = N below [mcp.%s]", s.Name)}
 			}
@@ -65,8 +71,41 @@ func (r *runner) addServers(ctx context.Context, a *attempt) error {
 	return nil
 }
 
+// starter is how the agent's CLI starts a server. One with variables is started by a program of ours that is told them over
+// the agent's socket: so they stand in no file and in no argv of a CLI, and in no other process.
+func (r *runner) starter(a *attempt, s Server) agentcli.MCPServer {
+	if len(s.Env) == 0 {
+		return s.MCPServer
+	}
+	p := r.place(a)
+	return agentcli.MCPServer{
+		Name: s.Name, Command: filepath.Join(p.bin, "substrat-shim"), Args: []string{"mcp", "--serve=" + s.Name},
+		Env: map[string]string{"SUBSTRAT_SOCKET": filepath.Join(p.sock, "agent.sock"), "SUBSTRAT_TOKEN_FILE": filepath.Join(p.sock, tokenFile)},
+	}
+}
+
+// handOver gives bwrap options by a descriptor, which nobody else can read. Done is to be called when the program has ended.
+func handOver(cmd *exec.Cmd, options []string) (done func(), err error) {
+	if len(options) == 0 {
+		return func() {}, nil
+	}
+	from, to, err := os.Pipe()
+	if err != nil {
+		return nil, wrapIO("make a pipe", err)
+	}
+	cmd.ExtraFiles = []*os.File{from}
+	cmd.Args = slices.Insert(cmd.Args, 1, "--args", "3")
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		_, _ = to.WriteString(strings.Join(options, "\x00") + "\x00") // one that was not read ends with the pipe
+		_ = to.Close()
+	}()
+	return func() { _ = from.Close(); <-written }, nil
+}
+
 // countTools asks a server for its tools, once: it runs where the agent's will, and sees no more than that.
-func (r *runner) countTools(ctx context.Context, a *attempt, s agentcli.MCPServer) (int, error) {
+func (r *runner) countTools(ctx context.Context, a *attempt, s Server) (int, error) {
 	argv := append([]string{s.Command}, s.Args...)
 	key := strings.Join(argv, "\x00") + "\x00" + string(a.agent.Sandbox)
 	r.e.toolCounts.mu.Lock()
@@ -77,10 +116,13 @@ func (r *runner) countTools(ctx context.Context, a *attempt, s agentcli.MCPServe
 	}
 	ctx, cancel := context.WithTimeout(ctx, countTime)
 	defer cancel()
-	dir := a.agent.Dir
+	dir, options := a.agent.Dir, []string(nil)
 	if a.agent.Sandbox == substrat.Bubblewrap {
 		profile := r.profile(a, agentcli.Command{}, nil)
 		err := r.e.guard(&profile, a.living, a.links, r.holdsFrom(a))
+		if err == nil {
+			options, err = sandbox.Options(profile)
+		}
 		if err != nil {
 			return 0, err
 		}
@@ -91,7 +133,12 @@ func (r *runner) countTools(ctx context.Context, a *attempt, s agentcli.MCPServe
 	}
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir, cmd.WaitDelay = dir, time.Second
-	cmd.Env = r.environment(a, agentcli.Command{Env: s.Env})
+	cmd.Env = r.environment(a, a.keys.launches[s.Name].Env)
+	done, err := handOver(cmd, options)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "substrat", Version: "1"}, nil).Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil)
 	if err != nil {
 		return 0, err

@@ -116,8 +116,12 @@ func (e *Engine) streamSpool(ctx context.Context, t substrat.Turn, after int64, 
 
 // decodeTurn decodes what a turn printed, following it while it is open.
 func (e *Engine) decodeTurn(ctx context.Context, t substrat.Turn, p agentcli.Provider, l *substrat.TurnLimits, emit func(agentcli.Event) error) error {
+	clean := newShown(&e.secrets, emit)
 	if p.Info().Live {
-		return e.streamTape(ctx, t, p, l, emit)
+		if err := e.streamTape(ctx, t, p, l, clean.take); err != nil {
+			return err
+		}
+		return clean.end(endOffset - 1)
 	}
 	dir := filepath.Join(e.turnDir(t.ID), "run")
 	if !e.awaitSpool(ctx, t.ID, dir) {
@@ -128,8 +132,10 @@ func (e *Engine) decodeTurn(ctx context.Context, t substrat.Turn, p agentcli.Pro
 		return err
 	}
 	defer sh.Close()
-	_, err = p.Converse(ctx, newConn(ctx, sh, l), agentcli.Request{Recorded: true}, emit)
-	return err
+	if _, err = p.Converse(ctx, newConn(ctx, sh, l), agentcli.Request{Recorded: true}, clean.take); err != nil {
+		return err
+	}
+	return clean.end(endOffset - 1)
 }
 
 // awaitSpool waits until a turn's process has a spool. It answers false for a turn that ended without one.

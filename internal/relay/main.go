@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"slices"
 	"strings"
+	"syscall"
 
 	"substrat.dev/substrat/internal/sock"
 )
@@ -34,16 +37,45 @@ func Main(ctx context.Context, args []string, getenv func(string) string, stdin 
 		}
 		o.Token = string(token)
 	}
+	server := ""
 	for i, a := range args {
+		if name, ok := strings.CutPrefix(a, "--serve="); ok {
+			server = name
+		}
 		if id, ok := strings.CutPrefix(a, "--agent-id="); ok {
 			o.AgentID = id
 		} else if a == "--agent-id" && i+1 < len(args) {
 			o.AgentID = args[i+1]
 		}
 	}
+	if server != "" {
+		return becomeServer(ctx, o, server, stderr)
+	}
 	if err := Run(ctx, o); err != nil {
 		fmt.Fprintln(stderr, "substrat:", err)
 		return 1
 	}
 	return 0
+}
+
+// becomeServer is what an agent CLI starts for a further MCP server: it asks the daemon how that is started, and becomes it.
+// So the server's keys are in its own environment and nowhere else.
+func becomeServer(ctx context.Context, o Options, server string, stderr io.Writer) int {
+	argv, env, err := Launch(ctx, o, server)
+	if err != nil {
+		fmt.Fprintf(stderr, "substrat: cannot start the MCP server %s: %v\n", server, err)
+		return 1
+	}
+	path, err := exec.LookPath(argv[0])
+	if err != nil {
+		fmt.Fprintf(stderr, "substrat: cannot start the MCP server %s: %v\n", server, err)
+		return 1
+	}
+	all := os.Environ()
+	for k, v := range env {
+		all = append(slices.DeleteFunc(all, func(x string) bool { return strings.HasPrefix(x, k+"=") }), k+"="+v)
+	}
+	err = syscall.Exec(path, argv, all)
+	fmt.Fprintf(stderr, "substrat: cannot start the MCP server %s: %v\n", server, err)
+	return 1
 }

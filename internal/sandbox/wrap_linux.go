@@ -48,11 +48,6 @@ func Wrap(p Profile, argv []string) ([]string, error) {
 	}
 	out = append(out, systemMounts(p.Etc, p.HostNetwork, p.TmpBytes)...)
 	out = append(out, user...)
-	env, err := environment(p)
-	if err != nil {
-		return nil, err
-	}
-	out = append(out, env...)
 	out = append(out, "--remount-ro", "/", "--chdir", dir, "--")
 	return append(out, argv...), nil
 }
@@ -76,8 +71,9 @@ func lastStep(p Profile, mounts []mount, argv []string) ([]string, error) {
 	return p.LastStep(seen, write, argv)
 }
 
-// environment gives the options that set variables inside.
-func environment(p Profile) ([]string, error) {
+// Options are further options of bwrap, which set variables inside. They are to be handed over by a descriptor (--args):
+// everybody on the machine can read argv, and a variable may hold a key.
+func Options(p Profile) ([]string, error) {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(p.Set)) {
 		if k == "" || strings.ContainsAny(k, "=\x00") || strings.ContainsRune(p.Set[k], 0) {

@@ -15,6 +15,11 @@ func Wrap(Profile, []string) ([]string, error) {
 		WithHint("choose sandbox none for this agent")
 }
 
+// Options refuses on this platform.
+func Options(Profile) ([]string, error) {
+	return nil, substrat.Errorf(substrat.CodeUnsupported, "cannot sandbox on this platform")
+}
+
 // Probe says that turns cannot be sandboxed here.
 func Probe(context.Context) Report {
 	return Report{Findings: []Finding{{

@@ -87,6 +87,9 @@ func (s *Source) UnmarshalText(text []byte) error {
 // Literal says that the value stands in the configuration itself.
 func (s Source) Literal() bool { return s.kind == literal }
 
+// Kept says that the value is kept where secrets are: in a file of its own or a keyring.
+func (s Source) Kept() bool { return s.kind == file || s.kind == keyring }
+
 // Place names the source for people; it never says the value.
 func (s Source) Place() string {
 	switch s.kind {

@@ -24,6 +24,8 @@ type preamble struct {
 		Token string `json:"token"`
 		// Agent is who the caller believes to be. Identity is the socket: another name is refused, the right one proves nothing.
 		Agent string `json:"agent"`
+		// Serve names the MCP server that the caller is to become: it is told how that is started, and no more.
+		Serve string `json:"serve"`
 	} `json:"substrat"`
 }
 

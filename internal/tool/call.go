@@ -45,6 +45,9 @@ func (t *Tool) invoke(ctx context.Context, c *call, args json.RawMessage) (any, 
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
+	if c.caller.Hide != nil {
+		args = c.caller.Hide(args)
+	}
 	grant, err := c.host.Admit(ctx, c.caller, c.key, t.Name, args)
 	if err != nil {
 		return nil, err

@@ -50,6 +50,17 @@ type Caller struct {
 	// Sandboxes gives the pid namespaces of what runs of the caller, none while that is not known. A connection from
 	// elsewhere is refused. It is nil where the caller has no sandbox.
 	Sandboxes func() []uint64
+	// Hide takes secrets out of the arguments of a call. Nil: there are none.
+	Hide func(args []byte) []byte
+	// Launch tells how one of the agent's further MCP servers is started, with its keys. Nil: it has none.
+	Launch func(ctx context.Context, server string) (Launch, error)
+}
+
+// Launch is how a program is started. It is told over the agent's socket to the one who becomes that program, because no
+// other way is open to it alone: a configuration file is kept, and everybody on the machine can read argv.
+type Launch struct {
+	Argv []string          `json:"argv"`
+	Env  map[string]string `json:"env"`
 }
 
 // call is one call of a tool.

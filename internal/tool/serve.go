@@ -35,6 +35,9 @@ func Serve(ctx context.Context, host Host, caller Caller, conn io.ReadWriteClose
 		}
 		return err
 	}
+	if w.serves != "" {
+		return w.launch(ctx, caller)
+	}
 	for {
 		err := newServer(host, caller, nonce, w).Run(ctx, w)
 		if !w.anew.CompareAndSwap(true, false) {
@@ -56,6 +59,9 @@ func (w *wire) greet(caller Caller) (nonce string, err error) {
 	nonce, used, err := admit(line, caller)
 	if !used && err == nil {
 		w.held = append([]byte(nil), line...)
+	}
+	if used && err == nil {
+		w.serves = serves(line)
 	}
 	if ok {
 		_ = timed.SetReadDeadline(time.Time{})

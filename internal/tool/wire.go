@@ -31,6 +31,8 @@ type wire struct {
 	lines *lines
 	// held is a line that was read and not used yet.
 	held []byte
+	// serves names the MCP server that the peer is about to become.
+	serves string
 	// used is set once the session was given something; anew when a client that did so begins again with initialize.
 	// Then the session ends and the connection stays.
 	used bool
