@@ -62,7 +62,7 @@ func (e *Engine) homeDir(agent string) string {
 func (r *runner) fillRequest(a *attempt) {
 	p := r.place(a)
 	a.request = agentcli.Request{
-		Program: a.agent.Command, Agent: a.request.Agent, Mode: agentcli.ModeForce,
+		Program: a.agent.Command, Agent: a.request.Agent, Mode: agentcli.ModeForce, Secret: true,
 		Prompt: a.prompt, Session: a.agent.Session, Model: r.e.model(&a.agent), Dir: a.agent.Dir, Home: p.home, Instructions: a.instructions,
 		Deny:     r.e.cfg.Rules.Denials(a.path, a.agent.Role, a.provider.Info().Asks),
 		AskFirst: r.e.cfg.Rules.AskFirst(a.path, a.agent.Role, ownTools()),

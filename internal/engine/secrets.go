@@ -82,10 +82,10 @@ func hiddenParts(name string, from secret.Source, value string) []string {
 	if from.Kept() {
 		return []string{value}
 	}
-	if parts := redact.Within(name, value); len(parts) > 0 || from.Literal() {
-		return parts
+	if from.Literal() {
+		return redact.Within(name, value)
 	}
-	return redact.Within(strings.TrimPrefix(from.Place(), "the variable "), value)
+	return append(redact.Given(name, value), redact.Given(from.Variable(), value)...)
 }
 
 // learn notes what of an environment must never be shown.

@@ -90,6 +90,14 @@ func (s Source) Literal() bool { return s.kind == literal }
 // Kept says that the value is kept where secrets are: in a file of its own or a keyring.
 func (s Source) Kept() bool { return s.kind == file || s.kind == keyring }
 
+// Variable is the variable of the daemon's environment that the value comes from, "" for another source.
+func (s Source) Variable() string {
+	if s.kind == variable {
+		return s.name
+	}
+	return ""
+}
+
 // Place names the source for people; it never says the value.
 func (s Source) Place() string {
 	switch s.kind {
