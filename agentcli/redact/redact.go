@@ -57,6 +57,16 @@ var plain = &Redactor{}
 // String takes out what looks like a secret.
 func String(s string) string { return plain.String(s) }
 
+// Tokens takes out what is a secret wherever it stands: tokens that are known by their form, and private keys. What only a
+// name says to be one stays, so that text which somebody acts on keeps its meaning.
+func Tokens(s string) string {
+	found := scanFor(s, false)
+	if len(found) == 0 {
+		return s
+	}
+	return string(replace(nil, s, found))
+}
+
 // String gives s with a mark in place of each secret; s itself if it has none.
 func (r *Redactor) String(s string) string {
 	found := r.find(s)

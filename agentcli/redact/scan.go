@@ -15,7 +15,10 @@ var word = func() (t [256]bool) {
 }()
 
 // scan finds what looks like a secret. It looks only where a word begins and at the signs that assign.
-func scan(s string) []span {
+func scan(s string) []span { return scanFor(s, true) }
+
+// scanFor is scan; without names, for that alone which is a secret wherever it stands.
+func scanFor(s string, names bool) []span {
 	var found []span
 	at := 0 // nothing before it is looked at again
 	take := func(from, to int) {
@@ -37,6 +40,7 @@ func scan(s string) []span {
 		}
 		c := s[i]
 		switch {
+		case !names && c != '-' && !(word[c] && starts[c]):
 		case c == '=' || c == ':':
 			if from, to, ok := assigned(s, i); ok && from >= at {
 				take(from, to)
@@ -46,7 +50,7 @@ func scan(s string) []span {
 		case c == '-':
 			if to, ok := pem(s, i); ok {
 				take(i, to)
-			} else if from, to, ok := flagged(s, i); ok {
+			} else if from, to, ok := flagged(s, i); ok && names {
 				take(from, to)
 			}
 		case word[c] && starts[c] && (i == 0 || !word[s[i-1]] || escaped(s, i)):

@@ -61,10 +61,18 @@ func (s *Set) Text(text string) string { return s.Known().Text(text) }
 func (s *Set) Shown(text string) string { return String(s.Text(text)) }
 
 // ShownJSON is like Shown for a JSON value, which stays one.
-func (s *Set) ShownJSON(data []byte) []byte {
+func (s *Set) ShownJSON(data []byte) []byte { return s.inJSON(data, sure, String) }
+
+// ActedJSON takes what is known out of a JSON value that somebody acts on, and [Tokens].
+func (s *Set) ActedJSON(data []byte) []byte { return s.inJSON(data, never, Tokens) }
+
+// never is a weight that no name has.
+const never = sure + 1
+
+func (s *Set) inJSON(data []byte, least weight, clean func(string) string) []byte {
 	known := s.Known().Bytes(data)
 	text := string(known)
-	out := String(text)
+	out := clean(text)
 	if out == text {
 		return known
 	}
@@ -77,27 +85,27 @@ func (s *Set) ShownJSON(data []byte) []byte {
 	if d.Decode(&v) != nil {
 		return []byte(`"` + Mark + `"`)
 	}
-	if data, err := json.Marshal(shown("", v)); err == nil {
+	if data, err := json.Marshal(walk("", v, least, clean)); err == nil {
 		return data
 	}
 	return []byte(`"` + Mark + `"`)
 }
 
-// shown takes secrets out of the strings of a decoded value. Name is what it is called in what holds it.
-func shown(name string, v any) any {
+// walk takes secrets out of the strings of a decoded value. Name is what it is called in what holds it.
+func walk(name string, v any, least weight, clean func(string) string) any {
 	switch v := v.(type) {
 	case string:
-		if v != "" && weigh(name) == sure && !stands(v) {
+		if v != "" && weigh(name) >= least && !stands(v) {
 			return Mark
 		}
-		return String(v)
+		return clean(v)
 	case []any:
 		for i := range v {
-			v[i] = shown(name, v[i])
+			v[i] = walk(name, v[i], least, clean)
 		}
 	case map[string]any:
 		for k, x := range v {
-			v[k] = shown(k, x)
+			v[k] = walk(k, x, least, clean)
 		}
 	}
 	return v

@@ -89,10 +89,6 @@ func (c *cage) lookBelow(home string) {
 		if name := filepath.Base(path); name == "stdout" || name == "stderr" {
 			but = append(but, "alike")
 		}
-		// A message is what an agent told another one.
-		if strings.HasPrefix(filepath.Base(path), "journal.db") || strings.HasPrefix(filepath.Base(path), "search") {
-			but = append(but, "alike")
-		}
 		c.look(path, data, but...)
 		if st, err := d.Info(); err == nil && len(but) > 0 && strings.HasPrefix(filepath.Base(path), "std") && st.Mode().Perm() != 0o600 {
 			c.t.Errorf("%s is %v", path, st.Mode())
@@ -183,12 +179,13 @@ func TestCanaries(t *testing.T) {
 	all := `echo "$ENV_KEY $FILE_KEY $(cat alike)"; echo "e $ENV_KEY" >&2; printf 'x%s' "$FILE_KEY" | base64; printf %s "$ENV_KEY" | od -An -tx1 | tr -d ' \n'`
 	id := w.send("boss", script(
 		step{"shell": all}, step{"text": "it said {{last}} and {{last}}", "chunk_ms": 1}, step{"think": "so {{last}}"},
-		step{"mcp": "send_message", "server": "substrat", "args": map[string]any{"to": "hand", "text": "the key: {{last}}"}},
-		step{"mcp": "set_agent_metadata", "server": "substrat", "args": map[string]any{"key": "found", "value": "{{last}}"}},
+		step{"mcp": "send_message", "server": "substrat", "args": step{"recipient": "hand", "text": "the key: {{last}}", "sync": false}},
+		step{"shell": all}, step{"mcp": "set_agent_metadata", "server": "substrat", "args": step{"name": "hand", "key": "found", "value": "{{last}}"}},
+		step{"shell": all}, step{"mcp": "ask_user", "server": "substrat", "args": step{"question": "what of {{last}}?"}}, step{"shell": all},
 		step{"todo": []string{"use {{last}}"}},
 		step{"shell": "env | sort >seen.env; cat alike >&2; exit 1"}, step{"mcp": "anything", "server": "probe"},
 		step{"shell": `until [ -e ` + dir + `/go ]; do sleep 0.05; done`},
-		step{"text": " end"}, step{"think": promptCanary},
+		step{"think": promptCanary}, step{"text": " end"},
 	))
 	w.until("the agent to wait", func() bool { _, err := os.Stat(filepath.Join(dir, "seen.env")); return err == nil })
 	c.lookAtProcesses()
@@ -219,6 +216,9 @@ func TestCanaries(t *testing.T) {
 	if got, _ := os.ReadFile(filepath.Join(dir, "got")); !strings.HasPrefix(string(got), sum(canaries["mcp"])) {
 		t.Errorf("the MCP server had %q", got)
 	}
+	if hand := w.agent("hand"); !strings.Contains(hand.Metadata["found"], "[redacted]") {
+		t.Errorf("what was noted is %q", hand.Metadata)
+	}
 	failed := w.send("fails", "go on")
 	if r := w.wait(failed); r.Turn == nil || r.Turn.Outcome != substrat.FailedTurn {
 		t.Errorf("the turn that fails ended with %+v", r.Turn)
@@ -233,7 +233,7 @@ func TestCanaries(t *testing.T) {
 		if len(data) < 1000 {
 			t.Errorf("stream %d is %q", i, data)
 		}
-		c.look(fmt.Sprintf("stream %d", i), data, "alike")
+		c.look(fmt.Sprintf("stream %d", i), data)
 	}
 	log, _ := os.ReadFile(w.log.Name())
 	c.look("the daemon's log", log)
@@ -319,23 +319,13 @@ func (w *world) lookAtAnswers(c *cage, message string) {
 			}
 			data := <-w.follow(ctx, p)
 			cancel()
-			c.look("GET "+p, data, w.spoken(p)...)
+			c.look("GET "+p, data)
 			asked++
 		}
 	}
 	if asked < 30 {
 		w.t.Errorf("only %d routes were asked", asked)
 	}
-}
-
-// spoken tells what an answer may hold: messages are what somebody said, and nobody but their reader decides what they mean.
-func (w *world) spoken(path string) []string {
-	for _, part := range []string{"messages", "inspect", "events", "search", "stream", "/agents", "graph", "queue", "turns", "why"} {
-		if strings.Contains(path, part) {
-			return []string{"alike"}
-		}
-	}
-	return nil
 }
 
 // lookAtCommands runs the commands that show something.
@@ -353,10 +343,6 @@ func (w *world) lookAtCommands(c *cage, message string) {
 		if len(out) == 0 {
 			w.t.Errorf("substrat %s says nothing", strings.Join(args, " "))
 		}
-		var but []string
-		if args[0] != "log" && args[0] != "top" {
-			but = append(but, "alike")
-		}
-		c.look("substrat "+strings.Join(args, " "), out, but...)
+		c.look("substrat "+strings.Join(args, " "), out)
 	}
 }

@@ -99,7 +99,7 @@ func (e *Engine) learn(env []string) {
 // hide takes secrets out of the arguments of a tool's call, which become messages and facts.
 func (e *Engine) hide(token string) func([]byte) []byte {
 	own := redact.NewKnown(token)
-	return func(args []byte) []byte { return own.Bytes(e.secrets.Known().Bytes(args)) }
+	return func(args []byte) []byte { return own.Bytes(e.secrets.ActedJSON(args)) }
 }
 
 // launch tells a process of the agent's how one of its MCP servers is started.
