@@ -172,12 +172,14 @@ func (f *flow) ahead(first []byte, look func() ([]byte, error)) error {
 }
 
 // copy carries one direction to its end, which it passes on. It hands both sockets to the kernel (io.Copy splices), so it cannot see bytes
-// pass; it looks up each time the idle limit has gone by. A reader that ran into its deadline has lost nothing; a writer that did is
-// stuck, and its deadline is the later one.
+// pass; it looks up twice in each idle limit. A reader that ran into its deadline has lost nothing; a writer that did is stuck, and
+// its deadline is the later one. What the other direction carries is known only when that looks up too, so only a second look in
+// vain says that nothing moves.
 func (f *flow) copy(dst, src net.Conn, moved *atomic.Int64) error {
+	look, vain := f.idle/2, 0
 	for {
 		before, began := f.up.Load()+f.down.Load(), time.Now()
-		if err := errors.Join(src.SetReadDeadline(began.Add(f.idle)), dst.SetWriteDeadline(began.Add(2*f.idle))); err != nil {
+		if err := errors.Join(src.SetReadDeadline(began.Add(look)), dst.SetWriteDeadline(began.Add(2*look))); err != nil {
 			return err
 		}
 		n, err := io.Copy(dst, src)
@@ -185,10 +187,14 @@ func (f *flow) copy(dst, src net.Conn, moved *atomic.Int64) error {
 		switch {
 		case err == nil:
 			return closeWrite(dst)
-		case !errors.Is(err, os.ErrDeadlineExceeded), time.Since(began) >= 2*f.idle:
+		case !errors.Is(err, os.ErrDeadlineExceeded), time.Since(began) >= 2*look:
 			return err
-		case f.up.Load()+f.down.Load() == before:
-			return err // nothing moved, neither way
+		case f.up.Load()+f.down.Load() != before:
+			vain = 0
+		case vain > 0:
+			return err
+		default:
+			vain++
 		}
 	}
 }
