@@ -2,7 +2,6 @@ package door
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -321,27 +320,6 @@ func (w *world) echo(place string) {
 	})
 	w.t.Cleanup(func() { l.Close(); w.stop(); wg.Wait() })
 }
-
-// clientHello is a ClientHello that names a host, in any bytes at all.
-func clientHello(t testing.TB, name string) []byte {
-	t.Helper()
-	stand := strings.Repeat("s", len(name))
-	c := &tape{r: strings.NewReader("")}
-	var out bytes.Buffer
-	_ = tls.Client(&writeTo{c, &out}, &tls.Config{ServerName: stand, InsecureSkipVerify: true}).Handshake()
-	raw := out.Bytes()
-	if name != "" && bytes.Count(raw, []byte(stand)) != 1 {
-		t.Fatal("the ClientHello does not hold its name once")
-	}
-	return bytes.Replace(raw, []byte(stand), []byte(name), 1)
-}
-
-type writeTo struct {
-	net.Conn
-	w io.Writer
-}
-
-func (w *writeTo) Write(p []byte) (int, error) { return w.w.Write(p) }
 
 func readLine(t testing.TB, r io.Reader) string {
 	t.Helper()
