@@ -41,7 +41,7 @@ func (d *Door) answer(query []byte) ([]byte, error) {
 		reply.RCode = dnsmessage.RCodeFormatError
 		return bare(reply)
 	}
-	addr := netip4{}
+	var addr netip4
 	reply.RCode, addr = d.look(q)
 	b := dnsmessage.NewBuilder(nil, reply)
 	if err := b.StartQuestions(); err != nil {

@@ -120,7 +120,8 @@ func parseHost(s string) (host, error) {
 
 // parseAuthority takes host, host:port, [v6] and [v6]:port. Without a port it is port 0.
 func parseAuthority(s string) (host, int, error) {
-	text, port, hasPort := s, "", false
+	var text, port string
+	var hasPort bool
 	if rest, ok := strings.CutPrefix(s, "["); ok {
 		in, after, ok := strings.Cut(rest, "]")
 		if !ok || !strings.Contains(in, ":") {

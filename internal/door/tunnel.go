@@ -44,8 +44,7 @@ func (d *Door) serveTLS(ctx context.Context, c *inside) {
 	if err != nil {
 		d.refuse(a, err)
 		if isRefusal(err) && len(first) > 0 {
-			c.SetWriteDeadline(time.Now().Add(pause))
-			_, _ = c.Write(alertDenied) // a courtesy
+			_, _ = c.Write(alertDenied) // a courtesy; so little always fits
 		}
 		return
 	}
