@@ -136,7 +136,8 @@ func TestDNSRules(t *testing.T) {
 		want int // -1: no answer
 	}{
 		"answer": {change(func(b []byte) { b[2] |= 0x80 }), -1}, "short": {q[:11], -1}, "update": {change(func(b []byte) { b[2] |= 5 << 3 }), 4},
-		"none": {change(func(b []byte) { b[5] = 0 }), 1}, "two": {change(func(b []byte) { b[5] = 2 }), 1}, "cut": {q[:len(q)-3], 1},
+		"two whole": {append(change(func(b []byte) { b[5] = 2 }), q[12:]...), 1},
+		"none":      {change(func(b []byte) { b[5] = 0 }), 1}, "two": {change(func(b []byte) { b[5] = 2 }), 1}, "cut": {q[:len(q)-3], 1},
 	} {
 		raw, err := d.answer(c.q)
 		switch {

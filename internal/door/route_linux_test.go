@@ -36,7 +36,7 @@ func TestRoute(t *testing.T) {
 		w := keyRoute(t, func(rw http.ResponseWriter, r *http.Request) {
 			rc := http.NewResponseController(rw)
 			_ = rc.EnableFullDuplex()
-			rw.Header().Set("Content-Type", "text/event-stream")
+			rw.Header().Set("Content-Type", "application/x-ndjson")
 			rw.Header().Set("X-Echo", "got "+r.Header.Get("X-Api-Key"))
 			rw.Header().Set("Trailer", "X-Late")
 			for name, v := range map[string]string{"X-Api-Key": key, "Authorization": "Bearer " + key, "X-Drop": "", "X-Kept": "yes", "Proxy-Authorization": ""} {

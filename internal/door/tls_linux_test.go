@@ -244,3 +244,14 @@ func TestOwnAddress(t *testing.T) {
 	_, _ = io.ReadAll(c)
 	w.denied(ViaTLS, "an address of this machine")
 }
+
+// TestDeniedAddress: what is denied as an address is denied behind every name.
+func TestDeniedAddress(t *testing.T) {
+	w := open(t, Policy{Allow: []string{"allowed.com"}, Deny: []string{publicA}}, nil)
+	c := w.mustDial("allowed.com", 443)
+	if _, err := c.Write(clientHello(t, "allowed.com")); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.ReadAll(c)
+	w.denied(ViaTLS, "leads to "+publicA+", which is on the list")
+}

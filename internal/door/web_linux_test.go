@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -121,6 +122,19 @@ func TestUnreachable(t *testing.T) {
 		}
 		w.await("failed", func(a Attempt) bool { return a.Verdict == Failed && a.Host == host })
 	}
+	w.name("dead.com")
+	w.mu.Lock()
+	w.broken = errors.New("read 10.9.8.7:53: server misbehaving")
+	w.mu.Unlock()
+	w.door.resolved.mu.Lock()
+	clear(w.door.resolved.kept)
+	w.door.resolved.mu.Unlock()
+	if out := w.say("127.0.0.1", 80, "GET / HTTP/1.1\r\nHost: dead.com\r\nConnection: close\r\n\r\n"); !strings.Contains(out, "could not be looked up") || strings.Contains(out, "10.9.8.7") {
+		t.Error(out)
+	}
+	w.mu.Lock()
+	w.broken = nil
+	w.mu.Unlock()
 	w.name("inner.com", "10.1.2.3")
 	resp, err := w.client().Get("http://inner.com/")
 	if err != nil {
@@ -137,8 +151,8 @@ const upgrade = "GET /ws HTTP/1.1\r\nHost: allowed.com\r\nConnection: Upgrade\r\
 
 // socket is a website that becomes a websocket, as far as a door can tell.
 func socket(rw http.ResponseWriter, r *http.Request) {
-	if r.Header.Get("Upgrade") != "websocket" {
-		http.Error(rw, "no websocket", http.StatusBadRequest)
+	if r.Header.Get("Upgrade") == "" {
+		http.Error(rw, "no upgrade", http.StatusUpgradeRequired)
 		return
 	}
 	c, buf, err := http.NewResponseController(rw).Hijack()
@@ -188,6 +202,16 @@ func TestWebsocket(t *testing.T) {
 		w.mu.Lock()
 		w.seen = nil
 		w.mu.Unlock()
+	}
+}
+
+// TestOtherUpgrades are not passed on: after one, requests for anybody could follow unseen.
+func TestOtherUpgrades(t *testing.T) {
+	w := open(t, Policy{Allow: []string{"allowed.com"}}, nil)
+	w.website(publicA+":80", false, socket)
+	out := w.say("allowed.com", 80, "GET / HTTP/1.1\r\nHost: allowed.com\r\nConnection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n")
+	if !strings.HasPrefix(out, "HTTP/1.1 426") {
+		t.Error(out)
 	}
 }
 
@@ -305,6 +329,10 @@ func TestAsk(t *testing.T) {
 			wg.Go(get)
 		}
 		w.await("asked", func(a Attempt) bool { return a.Verdict == Asked && a.Host == "allowed.com" && a.Port == 80 })
+		// Each of the ten has a connection and a request; the listeners and the question are fewer.
+		for began := time.Now(); w.door.crew.count() < 20 && time.Since(began) < 5*time.Second; {
+			time.Sleep(time.Millisecond)
+		}
 		answer <- yes
 		wg.Wait()
 		get() // remembered

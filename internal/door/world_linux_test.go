@@ -44,6 +44,7 @@ type world struct {
 	mu       sync.Mutex
 	internet map[string]string       // "93.184.216.34:443" to where it listens really
 	zone     map[string][]netip.Addr // names
+	broken   error                   // what the resolver says, if not addresses
 	dialled  []string
 	seen     []Attempt
 	more     chan struct{}
@@ -91,6 +92,9 @@ func open(t testing.TB, p Policy, change func(*Options, *Door)) *world {
 			if err != nil {
 				t.Errorf("Serve: %v", err)
 			}
+			if n := w.door.crew.count(); n != 0 {
+				t.Errorf("Serve ended before %d of its goroutines", n)
+			}
 		case <-time.After(10 * time.Second):
 			t.Error("Serve does not end")
 		}
@@ -118,6 +122,9 @@ func (w *world) listen(place string, l net.Listener) {
 func (w *world) resolve(_ context.Context, name string) ([]netip.Addr, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.broken != nil {
+		return nil, w.broken
+	}
 	if addrs, ok := w.zone[name]; ok {
 		return addrs, nil
 	}
@@ -328,4 +335,10 @@ func readLine(t testing.TB, r io.Reader) string {
 		t.Fatalf("%q, %v", line, err)
 	}
 	return strings.TrimSpace(line)
+}
+
+func (c *crew) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n
 }
