@@ -8,6 +8,9 @@ import (
 	"syscall"
 
 	"substrat.dev/substrat/agentcli"
+	"substrat.dev/substrat/internal/confine"
+	"substrat.dev/substrat/internal/netns"
+	"substrat.dev/substrat/internal/resource"
 	"substrat.dev/substrat/internal/sandbox"
 )
 
@@ -27,10 +30,35 @@ func Doctor(ctx context.Context, home string) []Finding {
 	for _, f := range sandbox.Probe(ctx).Findings {
 		out = append(out, Finding(f))
 	}
+	out = append(out, walls()...)
 	for _, p := range providers() {
 		out = append(out, provider(ctx, p))
 	}
 	return append(out, program(ctx, "git", "worktrees and most agents' work need it"), space(home))
+}
+
+// walls looks at what stands around a sandbox, beside bubblewrap.
+func walls() []Finding {
+	seccomp := Finding{Name: "seccomp", OK: confine.SeccompAvailable(), Required: true, Detail: "system calls can be filtered"}
+	if !seccomp.OK {
+		seccomp.Detail, seccomp.Remedy = "the kernel does not filter system calls", "use a kernel with CONFIG_SECCOMP_FILTER; in a container, allow seccomp"
+	}
+	landlock := Finding{Name: "landlock", OK: true, Detail: fmt.Sprintf("version %d: a second wall behind the mounts", confine.LandlockABI())}
+	if confine.LandlockABI() == 0 {
+		landlock.OK, landlock.Detail = false, "the kernel has none, or was started without it: the mounts are the only wall for files"
+		landlock.Remedy = "Linux 5.13 or newer with landlock in the lsm= list of the kernel's command line"
+	}
+	door := Finding{Name: "egress door", OK: true, Detail: "a network with nothing but a door in it can be made"}
+	if err := netns.Probe(); err != nil {
+		door.OK, door.Detail = false, "agents cannot have network door: "+err.Error()
+		door.Remedy = "allow unprivileged user namespaces for this program (see above); until then such turns fail, and --network host is the choice left"
+	}
+	support := resource.Detect("")
+	limits := Finding{Name: "limits", OK: support.Mode != resource.ModeRlimits, Detail: support.Mode + ": " + support.Detail}
+	if !limits.OK {
+		limits.Remedy = "run the daemon as a systemd service with Delegate=yes and DelegateSubgroup=substrat-daemon"
+	}
+	return []Finding{seccomp, landlock, door, limits}
 }
 
 // provider tells whether an agent CLI is there. None but the simulator is required.

@@ -1,9 +1,7 @@
 package sandbox
 
 import (
-	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -30,39 +28,6 @@ func probeAppArmor() Finding {
 		f.OK = false
 	}
 	return f
-}
-
-// probeCgroup says which limits on memory and processes could be set. Without them one agent can starve the machine.
-func probeCgroup() Finding {
-	f := Finding{Name: "cgroup", Remedy: "run the daemon as a systemd service with Delegate=yes, or accept that turns share the machine without limits"}
-	controllers := sysctl("/sys/fs/cgroup/cgroup.controllers")
-	if controllers == "" {
-		f.Detail = "no unified cgroup v2 hierarchy: limits on memory and processes are not available"
-		return f
-	}
-	own, err := ownCgroup()
-	if err != nil {
-		f.Detail = "cgroup v2 with " + controllers + ", but: " + err.Error()
-		return f
-	}
-	f.OK, f.Remedy = true, ""
-	f.Detail = "cgroup v2 with " + controllers + ", delegated at " + own
-	return f
-}
-
-// ownCgroup gives the directory of this process's group if it may make groups below it.
-func ownCgroup() (string, error) {
-	data, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return "", err
-	}
-	for line := range strings.Lines(string(data)) {
-		if path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
-			dir := filepath.Join("/sys/fs/cgroup", path)
-			return dir, writable(dir)
-		}
-	}
-	return "", errors.New("this process is in no cgroup of v2")
 }
 
 func sysctl(path string) string {

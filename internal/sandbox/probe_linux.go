@@ -22,7 +22,7 @@ func Probe(ctx context.Context) Report {
 	if bwrap != "" {
 		r.Findings = append(r.Findings, probeRun(ctx, bwrap))
 	}
-	r.Findings = append(r.Findings, probeUserns(), probeAppArmor(), probeCgroup())
+	r.Findings = append(r.Findings, probeUserns(), probeAppArmor())
 	r.CanSandbox = true
 	for _, f := range r.Findings {
 		r.CanSandbox = r.CanSandbox && (f.OK || !f.Required)

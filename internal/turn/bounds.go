@@ -20,13 +20,15 @@ func (s *shim) execBounded(argv []string, p *pipes) (int, error) {
 		}
 		s.group = group
 	}
+	// What it begins with is measured before it runs.
+	s.watch = resource.NewWatch(b.own(), nil, s.group)
 	pid, err := s.exec(argv, p)
 	if err != nil {
+		s.watch.Stop()
 		s.group.Remove()
-		s.group = nil
+		s.watch, s.group = nil, nil
 		return 0, err
 	}
-	s.watch = resource.NewWatch(b.own(), nil, s.group)
 	return pid, nil
 }
 
