@@ -35,6 +35,7 @@ func (p *Provider) Command(req agentcli.Request) (agentcli.Command, error) {
 	if err := servers(&cmd, req); err != nil {
 		return cmd, err
 	}
+	keepOut(&cmd, req)
 	if req.Model != "" {
 		cmd.Argv = append(cmd.Argv, "--model", req.Model)
 	}
@@ -132,6 +133,19 @@ func servers(cmd *agentcli.Command, req agentcli.Request) error {
 	}
 	cmd.Argv = append(cmd.Argv, "--mcp-config", headless.Generated(cmd, req, "claude-mcp", "json", data))
 	return nil
+}
+
+// keepOut has the CLI disregard the settings that the workspace brings: their hooks and helpers run before anybody approved
+// of them, and their variables can send the key elsewhere. Instructions in its CLAUDE.md are read all the same.
+func keepOut(cmd *agentcli.Command, req agentcli.Request) {
+	if req.Bare {
+		return
+	}
+	if req.Dir != "" {
+		cmd.Argv = append(cmd.Argv, "--add-dir", req.Dir)
+		cmd.Env["CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD"] = "1"
+	}
+	cmd.Argv = append(cmd.Argv, "--setting-sources", "user")
 }
 
 // instruct gives the agent its standing instructions.

@@ -29,7 +29,7 @@ func TestCommandOfATurn(t *testing.T) {
 	}
 	headlesstest.Argv(t, cmd, append(base[:len(base):len(base)], "--permission-mode", "bypassPermissions", "--allowedTools", "mcp__notes",
 		"--disallowedTools", "Bash(rm *)", "Read(//w/.env)", "Edit(//w/.env)", "--mcp-config", "/home/agent/.config/substrat/claude-mcp.json",
-		"--strict-mcp-config", "--model", "opus", "--append-system-prompt", "be brief", "--resume", "s1", "--max-turns", "3")...)
+		"--strict-mcp-config", "--add-dir", "/w", "--setting-sources", "user", "--model", "opus", "--append-system-prompt", "be brief", "--resume", "s1", "--max-turns", "3")...)
 	if string(cmd.Stdin) != "do it" || cmd.Env["IS_SANDBOX"] != "1" || !cmd.Network {
 		t.Errorf("stdin %q, environment %v, network %v", cmd.Stdin, cmd.Env, cmd.Network)
 	}
@@ -85,8 +85,8 @@ func TestModes(t *testing.T) {
 	headlesstest.Home(t, nil)
 	headlesstest.Install(t, "claude", "echo")
 	for mode, want := range map[agentcli.Mode]string{
-		"": "--strict-mcp-config", agentcli.ModeDefault: "--strict-mcp-config", agentcli.ModePlan: "--permission-mode plan --strict-mcp-config",
-		agentcli.ModeAsk: "--disallowedTools Bash Edit Write NotebookEdit --strict-mcp-config",
+		"": "--strict-mcp-config --setting-sources user", agentcli.ModeDefault: "--strict-mcp-config --setting-sources user", agentcli.ModePlan: "--permission-mode plan --strict-mcp-config --setting-sources user",
+		agentcli.ModeAsk: "--disallowedTools Bash Edit Write NotebookEdit --strict-mcp-config --setting-sources user",
 	} {
 		cmd, err := New(Options{}).Command(agentcli.Request{Mode: mode})
 		if err != nil {

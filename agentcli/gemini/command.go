@@ -37,6 +37,7 @@ func (p *Provider) Command(req agentcli.Request) (agentcli.Command, error) {
 			return cmd, err
 		}
 	}
+	keepOut(&cmd, req)
 	if rules != "" {
 		cmd.Argv = append(cmd.Argv, "--policy", headless.Generated(&cmd, req, "gemini-policy", "toml", []byte(rules)))
 	}
@@ -63,6 +64,27 @@ func (p *Provider) home(cmd *agentcli.Command, req agentcli.Request, rules bool)
 	const apart = ".config/substrat/gemini"
 	cmd.Env["GEMINI_CLI_HOME"] = path.Join(req.Home, apart)
 	return apart + "/.gemini"
+}
+
+// keepOut has the CLI disregard servers and extensions that the workspace brings, and addresses in its .env: a variable that
+// is set, if only to nothing, is not taken from there, so that the key is not sent elsewhere. The hooks in the workspace's
+// settings no flag keeps out.
+func keepOut(cmd *agentcli.Command, req agentcli.Request) {
+	if req.Bare {
+		return
+	}
+	for _, name := range []string{"GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL"} {
+		if _, set := cmd.Env[name]; !set {
+			cmd.Env[name] = ""
+		}
+	}
+	cmd.Argv = append(cmd.Argv, "--extensions", "none", "--allowed-mcp-server-names")
+	for _, s := range req.MCP {
+		cmd.Argv = append(cmd.Argv, s.Name)
+	}
+	if len(req.MCP) == 0 {
+		cmd.Argv = append(cmd.Argv, "none")
+	}
 }
 
 // login gives the CLI what its user logged in with, unless a key is given.

@@ -23,9 +23,14 @@ func TestCommandOfATurn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	headlesstest.Argv(t, cmd, "--output-format", "stream-json", "--approval-mode", "yolo", "--model", "pro", "--resume", "s1", "--debug")
+	headlesstest.Argv(t, cmd, "--output-format", "stream-json", "--approval-mode", "yolo", "--model", "pro", "--extensions", "none",
+		"--allowed-mcp-server-names", "notes", "web", "--resume", "s1", "--debug")
 	if string(cmd.Stdin) != "do it" || cmd.Env["GEMINI_CLI_TRUST_WORKSPACE"] != "true" || cmd.Env["GEMINI_CLI_HOME"] != "" {
 		t.Errorf("stdin %q, environment %v", cmd.Stdin, cmd.Env)
+	}
+	// What the workspace's .env says of addresses is not taken, since it is said already.
+	if base, set := cmd.Env["GOOGLE_GEMINI_BASE_URL"]; base != "" || !set {
+		t.Errorf("environment %v", cmd.Env)
 	}
 	headlesstest.Contains(t, headlesstest.File(t, cmd, settingsFile), `"notes":{"command":"/bin/notes","trust":true}`,
 		`"web":{"httpUrl":"http://127.0.0.1:1/mcp","trust":true}`, `"selectedType":"oauth-personal"`)
@@ -69,7 +74,8 @@ func TestPolicy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	headlesstest.Argv(t, cmd, "--output-format", "stream-json", "--approval-mode", "plan", "--policy", "/h/.config/substrat/gemini-policy.toml")
+	headlesstest.Argv(t, cmd, "--output-format", "stream-json", "--approval-mode", "plan", "--extensions", "none",
+		"--allowed-mcp-server-names", "notes", "--policy", "/h/.config/substrat/gemini-policy.toml")
 	headlesstest.Contains(t, headlesstest.File(t, cmd, ".config/substrat/gemini-policy.toml"), `mcpName = "notes"`, `modes = ["plan"]`,
 		`commandRegex = "git push.*"`, `commandRegex = "say \\\\\"x\\\\\"\""`, `commandRegex = "cat <\""`, `/w/secret(/|\")"`)
 }
