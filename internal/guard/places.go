@@ -16,12 +16,12 @@ import (
 type Make string
 
 const (
-	// MakeNothing: it is there.
+	// MakeNothing says that it is there.
 	MakeNothing Make = ""
-	// MakeDir is an empty directory, to be removed when nobody uses the workspace any more: git does not see one, and
+	// MakeDir says that it is an empty directory, to be removed when nobody uses the workspace any more: git does not see one, and
 	// removing an empty directory loses nothing. It stands in for files, too.
 	MakeDir Make = "dir"
-	// MakeFile is an empty file in a git directory, where it means what its absence means, and a directory would break git.
+	// MakeFile says that it is an empty file in a git directory, where it means what its absence means, and a directory would break git.
 	// It may stay.
 	MakeFile Make = "file"
 )
