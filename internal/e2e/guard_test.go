@@ -256,3 +256,22 @@ rm -rf evil lead`}, step{"text": "done"})))
 		t.Errorf("left in the workspace: %q", left)
 	}
 }
+
+// TestGuardLive: what a process that lives on between turns writes is told when each turn has ended.
+func TestGuardLive(t *testing.T) {
+	needSandbox(t)
+	w, lead := acpWorld(t)
+	w.wait(w.send("lead", "run mkdir -p x/.cursor && echo {} > x/.cursor/mcp.json; echo {} > .mcp.json; (while [ ! -e go ]; do sleep 0.05; done; echo {} > x/.mcp.json) >/dev/null 2>&1 &"))
+	if got := w.flagged(); !slices.Equal(got, []string{"x/.cursor/mcp.json created"}) {
+		t.Errorf("flagged: %q", got)
+	}
+	plant(t, lead.Dir, map[string]string{"go": ""})
+	w.until("the process to write on its own", func() bool { _, err := os.Stat(filepath.Join(lead.Dir, "x/.mcp.json")); return err == nil })
+	w.wait(w.send("lead", "say hello"))
+	if got := w.flagged(); !slices.Equal(got, []string{"x/.cursor/mcp.json created", "x/.mcp.json created"}) {
+		t.Errorf("flagged: %q", got)
+	}
+	if st, err := os.Stat(filepath.Join(lead.Dir, ".mcp.json")); err != nil || !st.IsDir() {
+		t.Errorf("nothing stands in while the process rests: %v", err)
+	}
+}
