@@ -8,7 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+
+	"substrat.dev/substrat"
 )
 
 // sharedDir is a directory in a workspace over which turns show their configuration. A mount needs a directory to be
@@ -22,35 +25,58 @@ type sharedDir struct {
 // madeFile, in a turn's directory, lists the directories that were made, so that a later daemon removes them.
 const madeFile = "made-dirs"
 
-// holdDir makes sure that dir exists for as long as the turn of turnDir uses it.
-func (e *Engine) holdDir(dir, turnDir string) error {
+// spot names a directory below a workspace. What is below the workspace is the agent's, and a link there must not lead out:
+// so the two parts are kept apart.
+type spot struct{ workspace, below string }
+
+// spotOf reads what note wrote.
+func spotOf(line string) (spot, bool) {
+	text, err := strconv.Unquote(line)
+	if err != nil {
+		text = line
+	}
+	workspace, below, ok := strings.Cut(text, "//")
+	if !ok { // as it was written before the parts were kept apart
+		workspace, below = filepath.Dir(text), filepath.Base(text)
+	}
+	return spot{workspace, below}, filepath.IsAbs(workspace) && filepath.IsLocal(below)
+}
+
+// note is one line, whatever the names are.
+func (s spot) note() string { return strconv.Quote(s.workspace + "//" + s.below) }
+
+// holdDir makes sure that a directory exists for as long as the turn of turnDir uses it.
+func (e *Engine) holdDir(at spot, turnDir string) error {
 	e.runMu.Lock()
 	defer e.runMu.Unlock()
-	d := e.dirs[dir]
+	d := e.dirs[at]
 	if d == nil {
 		d = &sharedDir{users: map[string]struct{}{}}
 	}
-	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+	root, err := os.OpenRoot(at.workspace)
+	if err != nil {
+		return wrapIO("open the workspace", err)
+	}
+	defer root.Close()
+	if _, err := root.Lstat(at.below); errors.Is(err, fs.ErrNotExist) {
 		// The note comes first: a crash in between leaves a note without a directory, never the reverse.
-		if err := appendLine(filepath.Join(turnDir, madeFile), dir); err != nil {
+		if err := appendLine(filepath.Join(turnDir, madeFile), at.note()); err != nil {
 			return err
 		}
-		root, err := os.OpenRoot(filepath.Dir(dir))
-		if err != nil {
-			return wrapIO("open the workspace", err)
-		}
-		defer root.Close()
-		if err := root.Mkdir(filepath.Base(dir), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := root.Mkdir(at.below, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return wrapIO("make a place for the configuration in the workspace", err)
 		}
 		d.made = true
+	} else if err != nil {
+		return substrat.Errorf(substrat.CodeInvalid, "cannot use %s of the workspace %s: %v", at.below, at.workspace, err).
+			WithHint("a symbolic link must not lead out of the workspace")
 	} else if d.made {
-		if err := appendLine(filepath.Join(turnDir, madeFile), dir); err != nil {
+		if err := appendLine(filepath.Join(turnDir, madeFile), at.note()); err != nil {
 			return err
 		}
 	}
 	d.users[turnDir] = struct{}{}
-	e.dirs[dir] = d
+	e.dirs[at] = d
 	return nil
 }
 
@@ -63,11 +89,14 @@ func (e *Engine) adoptDirs(turnDir string) {
 	e.runMu.Lock()
 	defer e.runMu.Unlock()
 	for dir := range strings.Lines(string(data)) {
-		dir = strings.TrimSuffix(dir, "\n")
-		d := e.dirs[dir]
+		at, ok := spotOf(strings.TrimSuffix(dir, "\n"))
+		if !ok {
+			continue
+		}
+		d := e.dirs[at]
 		if d == nil {
 			d = &sharedDir{users: map[string]struct{}{}}
-			e.dirs[dir] = d
+			e.dirs[at] = d
 		}
 		d.made = true
 		d.users[turnDir] = struct{}{}
@@ -79,7 +108,9 @@ func (e *Engine) releaseDirs(turnDir string) {
 	e.runMu.Lock()
 	defer e.runMu.Unlock()
 	// What lies inside goes before what it lies in.
-	dirs := slices.SortedFunc(maps.Keys(e.dirs), func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	dirs := slices.SortedFunc(maps.Keys(e.dirs), func(a, b spot) int {
+		return cmp.Compare(len(b.workspace)+len(b.below), len(a.workspace)+len(a.below))
+	})
 	for _, dir := range dirs {
 		d := e.dirs[dir]
 		if _, ok := d.users[turnDir]; !ok {
@@ -96,15 +127,15 @@ func (e *Engine) releaseDirs(turnDir string) {
 	}
 }
 
-// removeEmpty removes a directory that has nothing in it, without following a link on the way.
-func removeEmpty(dir string) {
-	root, err := os.OpenRoot(filepath.Dir(dir))
+// removeEmpty removes a directory that has nothing in it, without following a link out of the workspace.
+func removeEmpty(at spot) {
+	root, err := os.OpenRoot(at.workspace)
 	if err != nil {
 		return
 	}
 	defer root.Close()
-	if st, err := root.Lstat(filepath.Base(dir)); err == nil && st.IsDir() {
-		_ = root.Remove(filepath.Base(dir))
+	if st, err := root.Lstat(at.below); err == nil && st.IsDir() {
+		_ = root.Remove(at.below)
 	}
 }
 

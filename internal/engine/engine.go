@@ -99,7 +99,7 @@ type Engine struct {
 	// runMu guards the runners and the configuration directories they share.
 	runMu    sync.Mutex
 	runners  map[string]*runner
-	dirs     map[string]*sharedDir
+	dirs     map[spot]*sharedDir
 	draining bool
 	wg       sync.WaitGroup
 
@@ -126,7 +126,7 @@ func Open(ctx context.Context, cfg Config, j journal.Journal) (*Engine, error) {
 		kicks:     make(chan struct{}, 1),
 		changed:   make(chan struct{}),
 		runners:   map[string]*runner{},
-		dirs:      map[string]*sharedDir{},
+		dirs:      map[spot]*sharedDir{},
 		sessions:  map[string]*session{},
 		stop:      make(chan struct{}),
 	}

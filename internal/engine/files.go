@@ -111,7 +111,7 @@ func (r *runner) buildConfig(a *attempt, dirs []string, files []agentcli.File) (
 		if err := r.buildOne(a, top, built, files); err != nil {
 			return nil, err
 		}
-		if err := r.e.holdDir(at, r.holdsFrom(a)); err != nil {
+		if err := r.e.holdDir(spot{a.agent.Dir, top}, r.holdsFrom(a)); err != nil {
 			return nil, err
 		}
 		binds = append(binds, sandbox.Bind{Host: built, At: at})

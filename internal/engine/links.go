@@ -79,10 +79,10 @@ func (r *runner) holdLinks(a *attempt) error {
 // holdPlaces makes a place for each link below dir, until what holder is the directory of is released.
 func (e *Engine) holdPlaces(dir string, links []team.Mount, holder string) error {
 	for _, m := range links {
-		at := dir
+		at := ""
 		for part := range strings.SplitSeq(filepath.ToSlash(m.At), "/") {
 			at = filepath.Join(at, part)
-			if err := e.holdDir(at, holder); err != nil {
+			if err := e.holdDir(spot{dir, at}, holder); err != nil {
 				return err
 			}
 		}

@@ -309,7 +309,7 @@ func TestSweepCaptures(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, madeFile), []byte(at+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	e := &Engine{cfg: Config{Home: home, Log: slog.New(slog.DiscardHandler)}, dirs: map[string]*sharedDir{}}
+	e := &Engine{cfg: Config{Home: home, Log: slog.New(slog.DiscardHandler)}, dirs: map[spot]*sharedDir{}}
 	e.sweepCaptures()
 	if exists(dir) || exists(at) {
 		t.Errorf("still there: %v, %v", exists(dir), exists(at))
