@@ -139,7 +139,7 @@ A daemon that listens on TCP is reached with SUBSTRAT_URL, and SUBSTRAT_API_TOKE
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(a.daemonCommand(), a.agentCommand(), a.sendCommand(), a.messageCommand(), a.inboxCommand(), a.attachCommand(), a.logCommand(), a.searchCommand(),
 		a.topCommand(), a.upCommand(), a.workspaceCommand(), a.queueCommand(), a.answerCommand(), a.whyCommand(), a.netCommand(), a.graphCommand(), a.resumeCommand(), a.budgetCommand(), a.remindCommand(),
-		a.runCommand(), a.decodeCommand(), a.providersCommand(), a.acpCommand(), a.sessionCommand(), a.eventsCommand(), a.demoCommand(), a.doctorCommand(), a.mcpCommand(), a.toolCommand(), a.versionCommand())
+		a.runCommand(), a.decodeCommand(), a.providersCommand(), a.acpCommand(), a.sessionCommand(), a.eventsCommand(), a.journalCommand(), a.demoCommand(), a.doctorCommand(), a.mcpCommand(), a.toolCommand(), a.versionCommand())
 	return root
 }
 

@@ -109,7 +109,7 @@ func (a *app) launch(ctx context.Context, c *client.Client, home string, args []
 		}
 		select {
 		case err := <-died:
-			return client.Status{}, substrat.Errorf(substrat.CodeInternal, "the daemon ended while starting (%v): %s", err, lastLine(path))
+			return client.Status{}, substrat.Errorf(substrat.CodeInternal, "the daemon ended while starting (%v): %s", err, lastWords(path))
 		case <-ctx.Done():
 			return client.Status{}, substrat.Errorf(substrat.CodeTimeout, "the daemon does not answer").WithHint("look at %s", path)
 		case <-time.After(10 * time.Millisecond):
@@ -117,11 +117,15 @@ func (a *app) launch(ctx context.Context, c *client.Client, home string, args []
 	}
 }
 
-// lastLine is the end of a log, where the reason stands.
-func lastLine(path string) string {
+// lastWords is the end of a log, where the reason stands, with what to do about it.
+func lastWords(path string) string {
 	data, _ := os.ReadFile(path)
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
-	return lines[len(lines)-1]
+	last := len(lines) - 1
+	if last > 0 && strings.HasPrefix(lines[last], "hint: ") {
+		return strings.TrimPrefix(lines[last-1], "substrat: ") + "\n" + lines[last]
+	}
+	return strings.TrimPrefix(lines[last], "substrat: ")
 }
 
 func (a *app) daemonStop() *cobra.Command {

@@ -231,5 +231,5 @@ func ensureDir(dir string) error {
 	if err != nil {
 		return wrapIO("find the workspace", err)
 	}
-	return wrapIO("make the workspace", root.MkdirAll(rel, 0o755))
+	return wrapIO("make the workspace", root.MkdirAll(rel, 0o700))
 }

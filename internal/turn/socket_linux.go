@@ -22,6 +22,10 @@ func listenCtl(dir string) (*os.File, error) {
 		if err := unix.Bind(fd, &unix.SockaddrUnix{Name: path}); err != nil {
 			return err
 		}
+		// Nobody can connect before it listens.
+		if err := unix.Chmod(path, 0o600); err != nil {
+			return err
+		}
 		return unix.Listen(fd, 16)
 	})
 	if err != nil {

@@ -21,6 +21,9 @@ func listenCtl(dir string) (*os.File, error) {
 	}
 	l.SetUnlinkOnClose(false)
 	defer l.Close()
+	if err := os.Chmod(filepath.Join(dir, ctlName), 0o600); err != nil {
+		return nil, fmt.Errorf("cannot make the turn's socket: %w", err)
+	}
 	return l.File()
 }
 
