@@ -26,6 +26,7 @@ type Config struct {
 	Gates     []Gate              `toml:"gate"`
 	Servers   map[string]Server   `toml:"mcp"`
 	Network   Network             `toml:"network"`
+	Guard     Guard               `toml:"guard"`
 	Resources Resources           `toml:"resources"`
 	Bounds    []Bound             `toml:"resource"`
 	Profiles  map[string]Profile  `toml:"profiles"`

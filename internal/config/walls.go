@@ -16,6 +16,14 @@ type Network struct {
 	Deny    []string `toml:"deny"`
 }
 
+// Guard is about the files of a workspace that programs on the user's machine obey.
+type Guard struct {
+	// Protect holds them read-only while an agent runs, which is so without a word. Allow names those that agents may write all the
+	// same, as patterns relative to the workspace.
+	Protect *bool    `toml:"protect"`
+	Allow   []string `toml:"allow"`
+}
+
 // Resources bound what the processes of one turn may use. Nil means the built-in bound, zero none.
 type Resources struct {
 	Memory     *Size `toml:"memory"`

@@ -138,6 +138,11 @@ func given[T, C int | int64 | config.Size](to *T, v *C) {
 	}
 }
 
+// Guard implements engine.Rules.
+func (r rules) Guard() (protect bool, allow []string) {
+	return r.c.Guard.Protect == nil || *r.c.Guard.Protect, r.c.Guard.Allow
+}
+
 // Account implements engine.Rules.
 func (r rules) Account(provider string) string { return r.c.Account(provider) }
 

@@ -19,18 +19,9 @@ import (
 	"substrat.dev/substrat/internal/workspace"
 )
 
-// guarding is what Rules may say of the files in workspaces that programs obey. Without it they are protected.
-type guarding interface {
-	// Guard says whether they are protected, and which of them agents may write all the same.
-	Guard() (protect bool, allow []string)
-}
-
 func (e *Engine) guardOptions() (protect bool, o guard.Options) {
-	if g, ok := e.cfg.Rules.(guarding); ok {
-		protect, o.Allow = g.Guard()
-		return protect, o
-	}
-	return true, o
+	protect, o.Allow = e.cfg.Rules.Guard()
+	return protect, o
 }
 
 // guard adds to a profile what keeps its process from writing what would be obeyed: in its workspace, in what is shown there
@@ -105,7 +96,7 @@ func (e *Engine) guardPlace(dir string, p guard.Place, holder string) (host stri
 		return host, nil
 	}
 	// Also one that is there is held: it may be what another turn made.
-	if err := e.holdDir(host, holder); err != nil {
+	if err := e.holdDir(spot{dir, filepath.FromSlash(p.Rel)}, holder); err != nil {
 		return "", err
 	}
 	empty := filepath.Join(e.cfg.Home, "empty")

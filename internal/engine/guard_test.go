@@ -47,7 +47,7 @@ func placesOf(t *testing.T, e *Engine, p sandbox.Profile, l team.Living, links [
 // allowed and what is read-only is let be; and what was made goes.
 func TestGuardProfile(t *testing.T) {
 	dir, linked := t.TempDir(), t.TempDir()
-	e := &Engine{cfg: Config{Home: t.TempDir()}, dirs: map[string]*sharedDir{}}
+	e := &Engine{cfg: Config{Home: t.TempDir()}, dirs: map[spot]*sharedDir{}}
 	e.cfg.Rules = guardRules{protect: true, allow: []string{".c*", ".gemini", ".mcp.json", ".idea"}}
 	p := sandbox.Profile{Workspace: dir, WorkspaceConfig: []sandbox.Bind{{Host: "/x", At: dir + "/.envrc"}}}
 	links := []team.Mount{{Base: linked, At: "sub"}, {Base: t.TempDir(), At: "read", ReadOnly: true}}

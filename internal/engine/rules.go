@@ -34,6 +34,8 @@ type Rules interface {
 	Surroundings(provider string) (env map[string]secret.Source, paths []string)
 	// Walls are what is said of the sandbox of an agent and what is around it.
 	Walls(path string, role substrat.Role, provider string) Walls
+	// Guard says whether the files in workspaces that programs obey are protected, and which of them agents may write all the same.
+	Guard() (protect bool, allow []string)
 	// Account names what the limits of a provider are counted on.
 	Account(provider string) string
 	// Cost is what usage costs in millionths of a dollar, if that is known.
@@ -127,6 +129,9 @@ func (NoRules) Surroundings(string) (env map[string]secret.Source, paths []strin
 
 // Walls implements Rules.
 func (NoRules) Walls(string, substrat.Role, string) Walls { return Walls{Turn: DefaultResources()} }
+
+// Guard implements Rules.
+func (NoRules) Guard() (protect bool, allow []string) { return true, nil }
 
 // Account implements Rules.
 func (NoRules) Account(provider string) string { return provider }
