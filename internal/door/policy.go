@@ -72,6 +72,15 @@ func (p Policy) Ports() []int {
 	return out
 }
 
+// Listen are all TCP ports that have to be listened on inside: the door's own, those of routes and [Policy.Ports].
+func (p Policy) Listen() []int {
+	out := []int{portDNS, portHTTP, portTLS, PortProxy}
+	for _, r := range p.Routes {
+		out = append(out, r.Port)
+	}
+	return append(out, p.Ports()...)
+}
+
 func ownPort(port int) bool { return isWeb(port) || port == portDNS || port == PortProxy }
 
 func (p Policy) taken(port int) bool {

@@ -168,6 +168,9 @@ func TestPolicyTravels(t *testing.T) {
 	if got := back.Ports(); !slices.Equal(got, []int{22, 8443, 11434}) {
 		t.Error(got)
 	}
+	if got := back.Listen(); !slices.Equal(got, []int{53, 80, 443, 3128, 8001, 22, 8443, 11434}) {
+		t.Error(got)
+	}
 	if err := back.Check(); err != nil {
 		t.Error(err)
 	}

@@ -68,11 +68,7 @@ func open(t testing.TB, p Policy, change func(*Options, *Door)) *world {
 	if change != nil {
 		change(&Options{}, w.door)
 	}
-	ports := append([]int{80, 443, 3128, 53}, p.Ports()...)
-	for _, r := range p.Routes {
-		ports = append(ports, r.Port)
-	}
-	for _, port := range ports {
+	for _, port := range p.Listen() {
 		l, err := net.Listen("tcp4", "0.0.0.0:0")
 		if err != nil {
 			t.Fatal(err)
