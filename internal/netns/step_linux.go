@@ -1,7 +1,9 @@
 package netns
 
 import (
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -39,6 +41,9 @@ func (o order) carryOut() error {
 	defer unix.Close(o.FD)
 	if err := loopbackUp(); err != nil {
 		return fmt.Errorf("the loopback: %w", err)
+	}
+	if err := allLocal(); err != nil {
+		return fmt.Errorf("the route: %w", err)
 	}
 	var fds []int
 	for _, port := range o.TCP {
@@ -78,6 +83,41 @@ func loopbackUp() error {
 	}
 	lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
+}
+
+// allLocal makes every address one of the loopback's, so that who dials an address, whatever it is, is met by us where we listen, and
+// is told no, instead of by nobody.
+func allLocal() error {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	const loopback = 1
+	message := make([]byte, 0, 64)
+	message = binary.NativeEndian.AppendUint32(message, unix.SizeofNlMsghdr+unix.SizeofRtMsg+8)
+	message = binary.NativeEndian.AppendUint16(message, unix.RTM_NEWROUTE)
+	message = binary.NativeEndian.AppendUint16(message, unix.NLM_F_REQUEST|unix.NLM_F_CREATE|unix.NLM_F_ACK)
+	message = append(message, make([]byte, 8)...) // sequence and sender
+	message = append(message, unix.AF_INET, 0, 0, 0, unix.RT_TABLE_LOCAL, unix.RTPROT_STATIC, unix.RT_SCOPE_HOST, unix.RTN_LOCAL, 0, 0, 0, 0)
+	message = binary.NativeEndian.AppendUint16(message, 8)
+	message = binary.NativeEndian.AppendUint16(message, unix.RTA_OIF)
+	message = binary.NativeEndian.AppendUint32(message, loopback)
+	if err := unix.Sendto(fd, message, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return err
+	}
+	answer := make([]byte, 4096)
+	n, _, err := unix.Recvfrom(fd, answer, 0)
+	if err != nil {
+		return err
+	}
+	if n < unix.SizeofNlMsghdr+4 || binary.NativeEndian.Uint16(answer[4:]) != unix.NLMSG_ERROR {
+		return errors.New("the kernel's answer makes no sense")
+	}
+	if code := int32(binary.NativeEndian.Uint32(answer[unix.SizeofNlMsghdr:])); code != 0 { //nolint:gosec // a negative errno
+		return unix.Errno(-code)
+	}
+	return nil
 }
 
 // listen takes every address of the namespace: names are given addresses of 127.64.0.0/10.

@@ -103,6 +103,7 @@ def tcp(host, port):
 print(tcp("127.0.0.1", 443))
 print(tcp("127.64.3.4", 443))
 print(tcp("127.0.0.1", 8080))
+print(tcp("192.0.2.7", 443))
 u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.settimeout(2)
 u.sendto(b"name", ("127.0.0.1", 53)); print(u.recv(100).decode())
 for host, port in (("127.0.0.1", %[1]d), ("%[2]s", %[1]d), ("192.0.2.1", 80)):
@@ -158,7 +159,7 @@ func TestStep(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
 			cmd.WaitDelay = time.Second
 			out, err := cmd.CombinedOutput()
-			want := "4\ntcp 443 as 127.0.0.1:443\ntcp 443 as 127.64.3.4:443\ntcp 8080 as 127.0.0.1:8080\nudp name\nrefused\nrefused\nrefused\nno low port\n0000000000000000 \n"
+			want := "4\ntcp 443 as 127.0.0.1:443\ntcp 443 as 127.64.3.4:443\ntcp 8080 as 127.0.0.1:8080\ntcp 443 as 192.0.2.7:443\nudp name\nrefused\nrefused\nrefused\nno low port\n0000000000000000 \n"
 			if err != nil || string(out) != want {
 				t.Errorf("%v\n%s\nwant\n%s", err, out, want)
 			}

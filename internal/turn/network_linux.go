@@ -7,11 +7,8 @@ import (
 	"substrat.dev/substrat/internal/netns"
 )
 
-// The ports that the door has beside those of its policy: names, http, https, and for programs that know proxies.
-const (
-	dnsPort   = 53
-	proxyPort = 3128
-)
+// dnsPort is where names are asked for.
+const dnsPort = 53
 
 // exec starts the process, in a network of its own where it is to have one. The step that makes it becomes argv.
 func (s *shim) exec(argv []string, p *pipes) (int, error) {
@@ -19,8 +16,7 @@ func (s *shim) exec(argv []string, p *pipes) (int, error) {
 	if s.net == nil {
 		return s.execProcess(argv, p.theirs, attributes)
 	}
-	tcp := append([]int{80, 443, dnsPort, proxyPort}, s.spec.Net.Ports()...)
-	step, err := netns.New(tcp, []int{dnsPort}, len(p.theirs))
+	step, err := netns.New(s.spec.Net.Listen(), []int{dnsPort}, len(p.theirs))
 	if err != nil {
 		return 0, err
 	}
