@@ -19,7 +19,7 @@ import (
 // The choices of a person about a permission or a plan, whatever the CLI calls them.
 const (
 	choiceAllow  = "allow"
-	choiceAlways = "always"
+	choiceAlways = team.Always
 	choiceDeny   = "deny"
 	choiceAccept = "accept"
 	choiceReject = "reject"
@@ -35,6 +35,10 @@ func (l *liveRun) ask(ctx context.Context, q agentcli.Question) (agentcli.Answer
 			a.Text = r.Rule + " does not allow it. " + r.Reason
 			return a, nil
 		case Asks:
+			if l.approved(ctx, q) {
+				a, _ := q.Choose(agentcli.AllowOnce, agentcli.AllowAlways)
+				return a, nil
+			}
 		default:
 			a, _ := q.Choose(agentcli.AllowOnce, agentcli.AllowAlways)
 			return a, nil
@@ -113,12 +117,16 @@ func (l *liveRun) putBefore(ctx context.Context, q agentcli.Question, p agentcli
 	case agentcli.AskPermission:
 		c.Kind, c.Options, c.Default = substrat.ItemPermission, []string{choiceAllow, choiceDeny}, choiceDeny
 		if _, ok := q.Choose(agentcli.AllowAlways); ok {
-			c.Options = []string{choiceAllow, choiceAlways, choiceDeny}
+			c.Options, c.Content = []string{choiceAllow, choiceAlways, choiceDeny}, contentOf(q)
 		}
 		what := q.Title
 		if q.Tool != nil {
 			c.Tool, c.Input = q.Tool.Name, q.Tool.Input
 			what = strings.TrimSpace(q.Tool.Name + " " + q.Tool.Title)
+			// A title says what its CLI likes; what is approved is the command.
+			if cmd := commandOf(q.Tool); q.Tool.Kind == "execute" && !strings.Contains(q.Tool.Title, cmd) {
+				what += ": " + cmd
+			}
 		}
 		c.Text = fmt.Sprintf("%s wants to use %s", l.a.path, clip(what, 2000))
 	case agentcli.AskPlan:
@@ -142,6 +150,35 @@ func (l *liveRun) putBefore(ctx context.Context, q agentcli.Question, p agentcli
 	meta := team.Meta{Actor: team.Actor{Agent: l.r.agent, Turn: l.r.turn}}
 	_, err := l.r.e.Do(ctx, l.r.team, meta, c)
 	return c.ID, err
+}
+
+// contentOf is the sum of everything that a permission is asked for. What differs in a byte is another content.
+func contentOf(q agentcli.Question) string {
+	what := struct {
+		Title, Text string
+		Tool        *agentcli.ToolCall
+	}{q.Title, q.Text, nil}
+	if q.Tool != nil {
+		t := *q.Tool
+		t.ID, t.Status, t.Output, t.Error, t.ExitCode = "", "", "", "", nil
+		what.Tool = &t
+	}
+	data, err := json.Marshal(what)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// approved reports whether a person approved just this for good.
+func (l *liveRun) approved(ctx context.Context, q agentcli.Question) (yes bool) {
+	content := contentOf(q)
+	_ = l.r.e.Look(ctx, l.r.team, func(s *team.State) error {
+		yes = s.Approved(l.r.agent, content)
+		return nil
+	})
+	return yes
 }
 
 // askID names a prompt of a question in a turn, always the same.
@@ -178,8 +215,9 @@ func take(answer *agentcli.Answer, q agentcli.Question, p agentcli.QuestionPromp
 		answer.Outcome = agentcli.Answered
 	}
 	kinds := map[string][]agentcli.OptionKind{
-		choiceAllow:  {agentcli.AllowOnce, agentcli.AllowAlways},
-		choiceAlways: {agentcli.AllowAlways, agentcli.AllowOnce},
+		choiceAllow: {agentcli.AllowOnce, agentcli.AllowAlways},
+		// What the CLI would take "always" for is its own affair, and may be any command of the name: we remember it ourselves.
+		choiceAlways: {agentcli.AllowOnce, agentcli.AllowAlways},
 		choiceAccept: {agentcli.AllowOnce, agentcli.AllowAlways},
 		choiceDeny:   {agentcli.RejectOnce, agentcli.RejectAlways},
 		choiceReject: {agentcli.RejectOnce, agentcli.RejectAlways},

@@ -57,7 +57,7 @@ func TestTake(t *testing.T) {
 		say    agentcli.AnswerOutcome
 	}{
 		"allow":     {permission, &substrat.Answer{Choices: []string{choiceAllow}}, []string{"proceed_once"}, agentcli.Answered},
-		"always":    {permission, &substrat.Answer{Choices: []string{choiceAlways}}, []string{"proceed_always"}, agentcli.Answered},
+		"always":    {permission, &substrat.Answer{Choices: []string{choiceAlways}}, []string{"proceed_once"}, agentcli.Answered},
 		"deny":      {permission, &substrat.Answer{Choices: []string{choiceDeny}}, []string{"nope"}, agentcli.Answered},
 		"two":       {question, &substrat.Answer{Choices: []string{"same [2]", "other"}}, []string{"2", "3"}, agentcli.Answered},
 		"text":      {question, &substrat.Answer{Text: "neither"}, nil, agentcli.Answered},
@@ -79,5 +79,31 @@ func TestTake(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestContent: T7. What is approved is all of a call, but for what says when it was made: one byte more is another.
+func TestContent(t *testing.T) {
+	call := func(change func(*agentcli.ToolCall)) agentcli.Question {
+		x := &agentcli.ToolCall{ID: "1", Name: "Bash", Kind: "execute", Title: "git push", Input: []byte(`{"command":"git push","cwd":"/w"}`), Paths: []string{"a"}, Diff: "+x"}
+		change(x)
+		return agentcli.Question{ID: x.ID, Kind: agentcli.AskPermission, Title: "may I?", Tool: x}
+	}
+	same := contentOf(call(func(*agentcli.ToolCall) {}))
+	if got := contentOf(call(func(x *agentcli.ToolCall) { x.ID, x.Status = "2", "pending" })); got != same {
+		t.Error("the same call a second time is another")
+	}
+	for name, change := range map[string]func(*agentcli.ToolCall){
+		"command": func(x *agentcli.ToolCall) { x.Input = []byte(`{"command":"git push ","cwd":"/w"}`) },
+		"place":   func(x *agentcli.ToolCall) { x.Input = []byte(`{"command":"git push","cwd":"/v"}`) },
+		"title":   func(x *agentcli.ToolCall) { x.Title = "git pull" },
+		"tool":    func(x *agentcli.ToolCall) { x.Name = "Shell" },
+		"server":  func(x *agentcli.ToolCall) { x.Server = "other" },
+		"paths":   func(x *agentcli.ToolCall) { x.Paths = []string{"a", "b"} },
+		"diff":    func(x *agentcli.ToolCall) { x.Diff = "+y" },
+	} {
+		if contentOf(call(change)) == same {
+			t.Errorf("another %s is the same content", name)
+		}
 	}
 }

@@ -78,6 +78,9 @@ func (c Create) decide(d *decision) (any, error) {
 		}
 		path = d.Path(a.Parent) + "/" + a.Name
 	}
+	if err := d.narrowRole(c, &a); err != nil {
+		return nil, err
+	}
 	switch a.Role {
 	case "":
 		a.Role = substrat.Worker

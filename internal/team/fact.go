@@ -76,6 +76,7 @@ var facts = map[string]func() Fact{
 	"workspace.overlap":  func() Fact { return &OverlapFound{} },
 	"net.attempt":        func() Fact { return &HostReached{} },
 	"net.allowed":        func() Fact { return &HostAllowed{} },
+	"permission.kept":    func() Fact { return &ContentApproved{} },
 	"access.refused":     func() Fact { return &AccessRefused{} },
 	"workspace.flagged":  func() Fact { return &FilesFlagged{} },
 }

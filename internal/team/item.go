@@ -18,6 +18,8 @@ type Item struct {
 	Budget  int    `json:"budget,omitempty"`
 	// Waits says that the agent's process waits for the answer in its open turn.
 	Waits bool `json:"waits,omitempty"`
+	// Content is the sum of all that a permission is for, where that may be approved for good.
+	Content string `json:"content,omitempty"`
 }
 
 // Ask puts a question of the calling agent into the person's queue. The answer is the agent's next message.
@@ -176,6 +178,7 @@ func (x *Item) takes() string {
 // carryOut does what an answer means.
 func (d *decision) carryOut(x *Item, answer substrat.Answer, by string) {
 	if x.Waits {
+		d.approve(x, answer)
 		return
 	}
 	a := d.Agents[x.AgentID]

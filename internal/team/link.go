@@ -43,7 +43,7 @@ func (c LinkDir) decide(d *decision) (any, error) {
 	if c.At == "" || at == "." {
 		return nil, substrat.Errorf(substrat.CodeInvalid, "cannot link over the whole workspace").WithHint("name a directory in it")
 	}
-	if first, _, _ := strings.Cut(at, "/"); first == ".cursor" || first == ".git" {
+	if first, _, _ := strings.Cut(at, "/"); strings.EqualFold(first, ".cursor") || strings.EqualFold(first, ".git") || d.Actor.Agent != "" && configuration(at) {
 		return nil, substrat.Errorf(substrat.CodeForbidden, "cannot link over %s: it is configuration", at)
 	}
 	link := Link{At: at, Dir: filepath.Clean("./" + c.Dir), ReadOnly: c.ReadOnly}

@@ -82,6 +82,9 @@ type AllowHost struct {
 }
 
 func (c AllowHost) decide(d *decision) (any, error) {
+	if d.Actor.Agent != "" {
+		return nil, substrat.Errorf(substrat.CodeForbidden, "cannot allow a host: only a person may")
+	}
 	a := d.Agents[c.Agent]
 	if a == nil {
 		return nil, substrat.Errorf(substrat.CodeTerminated, "the agent has ended")

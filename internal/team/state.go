@@ -78,8 +78,10 @@ type Agent struct {
 	Subscriptions []Subscription `json:"subscriptions,omitempty"`
 	Reminders     []Reminder     `json:"reminders,omitempty"`
 	// Grants are calls that a person allowed and that were not made yet.
-	Grants  []Grant  `json:"grants,omitempty"`
-	Budgets []Budget `json:"budgets,omitempty"`
+	Grants []Grant `json:"grants,omitempty"`
+	// Approved are contents, as sums, that a person approved for good.
+	Approved []string `json:"approved,omitempty"`
+	Budgets  []Budget `json:"budgets,omitempty"`
 	// Own is what the agent used, Below the same with everything that is or was under it.
 	Own   Meter `json:"own,omitzero"`
 	Below Meter `json:"below,omitzero"`

@@ -23,6 +23,8 @@ type AskInTurn struct {
 	// Tool and Input are what a permission is for.
 	Tool  string
 	Input json.RawMessage
+	// Content is the sum of all that a permission is for: what the answer Always holds for.
+	Content string
 }
 
 func (c AskInTurn) decide(d *decision) (any, error) {
@@ -52,7 +54,7 @@ func (c AskInTurn) decide(d *decision) (any, error) {
 	if waiting >= d.Limits.Questions {
 		return nil, substrat.Errorf(substrat.CodeLimit, "cannot ask: %d questions of this turn are not answered, which is the limit", waiting)
 	}
-	d.open(a, Item{Waits: true, Item: substrat.Item{
+	d.open(a, Item{Waits: true, Content: c.Content, Item: substrat.Item{
 		ID: c.ID, Kind: c.Kind, Text: text, Options: c.Options, Multiple: c.Multiple, Free: c.Free || len(c.Options) == 0,
 		Default: c.Default, Tool: c.Tool, Input: c.Input, Deadline: ptr(d.At.Add(d.Limits.AskDeadline)),
 	}})

@@ -93,13 +93,17 @@ func (c CreateWorkspace) decide(d *decision) (any, error) {
 	w := Workspace{
 		ID: c.ID, Name: c.Name, Owner: owner, Dir: c.Dir, Made: c.Made, ReadOnly: c.ReadOnly, Network: c.Network, Subdir: c.Subdir, Tree: c.Tree,
 	}
+	var of *Workspace
+	may := true
 	if c.ViewOf != "" {
-		of, _, err := d.workspaceOf(c.ViewOf)
-		if err != nil {
+		if of, may, err = d.workspaceOf(c.ViewOf); err != nil {
 			return nil, err
 		}
 		w.ViewOf, w.Dir, w.Made, w.Tree = of.ID, "", false, nil
 		w.ReadOnly = w.ReadOnly || of.ReadOnly
+	}
+	if err := d.narrowWorkspace(c, &w, of, may); err != nil {
+		return nil, err
 	}
 	d.add(&WorkspaceCreated{Workspace: w})
 	made := WorkspaceMade{Status: "created", WorkspaceID: w.ID, Name: w.Name}
