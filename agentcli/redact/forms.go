@@ -41,6 +41,7 @@ func Forms(value string) []string {
 	if len(value) < encodedLeast {
 		return out
 	}
+	add(strings.ToLower(value)) // as names of hosts are written
 	add(hex.EncodeToString([]byte(value)))
 	add(strings.ToUpper(hex.EncodeToString([]byte(value))))
 	for _, code := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {

@@ -146,7 +146,8 @@ func (s *Stream) Push(p []byte) []byte {
 	if len(s.held) == 0 {
 		return s.take(p, false)
 	}
-	whole := append(s.held, p...)
+	s.held = append(s.held, p...)
+	whole := s.held
 	s.held = nil
 	return s.take(whole, false)
 }

@@ -2,8 +2,8 @@ package redact
 
 import "strings"
 
-// Prose takes secrets out of text that comes in pieces, as models write it: words come out whole, once what follows
-// cannot make them part of a secret. It is for one goroutine.
+// Prose takes secrets out of text that comes in pieces, as models write it: what may become part of a secret comes out with the
+// end of its word. It is for one goroutine.
 type Prose struct {
 	set *Set
 	// line is the last line so far, and told how much of it has come out.
@@ -39,6 +39,9 @@ func (p *Prose) Push(text string) string {
 		return out.String()
 	}
 	cut := strings.LastIndexAny(p.line, " \t") + 1
+	if harmless(p.line, p.line[cut:]) {
+		cut = len(p.line)
+	}
 	if known := p.set.Known(); known != nil {
 		cut = min(cut, known.open([]byte(p.line), 0))
 	}
@@ -90,4 +93,29 @@ func (p *Prose) finish(line string) string {
 		p.until = endOfBlock(line[open:])
 	}
 	return text[min(told, len(text)):]
+}
+
+// harmless reports that a line's last word can become no secret, whatever follows: nothing on the line gives it a meaning, and
+// it does not begin like a token.
+func harmless(line, last string) bool {
+	if strings.ContainsAny(line, "=:") || strings.Contains(line, "--") || strings.Contains(strings.ToLower(line), "bearer") {
+		return false
+	}
+	for i := range len(last) {
+		if (i == 0 || !word[last[i-1]] || escaped(last, i)) && begins(last[i:]) {
+			return false
+		}
+	}
+	return true
+}
+
+// begins reports the front of a token, or of what leads to one.
+func begins(s string) bool {
+	for _, f := range forms {
+		if strings.HasPrefix(s, f.prefix) || strings.HasPrefix(f.prefix, s) {
+			return true
+		}
+	}
+	front := func(whole string) bool { return len(s) < len(whole) && strings.EqualFold(s, whole[:len(s)]) }
+	return s[0] == '-' || strings.HasPrefix(s, "eyJ") || front("eyJ") || front("bearer")
 }

@@ -46,8 +46,10 @@ func TestProseKeepsText(t *testing.T) {
 			t.Fatalf("%q", out)
 		}
 	})
-	if got := set.Prose().Push("one two thr"); got != "one two " {
-		t.Errorf("of words comes %q", got)
+	for text, want := range map[string]string{"one two thr": "one two thr", "one two sk": "one two ", "the key: abc": "the key: ", "it is opens": "it is "} {
+		if got := set.Prose().Push(text); got != want {
+			t.Errorf("of %q comes %q", text, got)
+		}
 	}
 }
 

@@ -186,12 +186,14 @@ func (f *reach) ask(ctx context.Context, h turn.HostAsk) {
 	if h.Port == 443 || h.Port == 80 {
 		host = h.Host
 	}
-	input, _ := json.Marshal(map[string]any{"host": h.Host, "port": h.Port})
+	// The name of a host is a way out for what an agent knows.
+	shown := f.r.e.secrets.Text(h.Host)
+	input, _ := json.Marshal(map[string]any{"host": shown, "port": h.Port})
 	id := askID(f.r.turn, "net", host)
 	if _, err := f.r.e.Item(ctx, id); err != nil {
 		meta := team.Meta{Actor: team.Actor{Agent: f.r.agent, Turn: f.r.turn}}
 		_, err := f.r.e.Do(ctx, f.r.team, meta, team.AskInTurn{
-			ID: id, Kind: substrat.ItemPermission, Text: fmt.Sprintf("%s wants to reach %s (port %d)", f.a.path, h.Host, h.Port),
+			ID: id, Kind: substrat.ItemPermission, Text: fmt.Sprintf("%s wants to reach %s (port %d)", f.a.path, shown, h.Port),
 			Options: []string{choiceAllow, choiceAlways, choiceDeny}, Default: choiceDeny, Tool: "network", Input: input,
 		})
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"substrat.dev/substrat/agentcli/redact"
 	"substrat.dev/substrat/internal/door"
 )
 
@@ -35,11 +36,13 @@ type hostPort struct {
 	port int
 }
 
-// newNetwork readies a door. tell speaks to the daemons that are connected.
-func newNetwork(dir string, p door.Policy, tell func(message)) (*network, error) {
+// newNetwork readies a door. tell speaks to the daemons that are connected; hide holds what may be in the name of a host, and is
+// to be in no file.
+func newNetwork(dir string, p door.Policy, tell func(message), hide *redact.Known) (*network, error) {
 	n := &network{log: netLog{path: filepath.Join(dir, netName)}, asks: map[hostPort]chan bool{}, tell: tell, done: make(chan struct{})}
 	var err error
 	n.door, err = door.New(p, door.Options{Ask: n.ask, Log: func(a door.Attempt) {
+		a.Host, a.Why = hide.Text(a.Host), hide.Text(a.Why)
 		n.log.add(a)
 		n.tell(message{Event: evNet})
 	}})

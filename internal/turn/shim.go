@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"substrat.dev/substrat/agentcli/redact"
 	"substrat.dev/substrat/internal/resource"
 )
 
@@ -56,6 +57,7 @@ type shim struct {
 	stop   <-chan os.Signal
 	status status
 	clock  *clock
+	known  *redact.Known // what is to be in no file of the turn
 
 	child child
 	net   *network        // nil where the process has none of its own
@@ -103,13 +105,14 @@ func newShim(spare bool) (*shim, error) {
 	}
 	s := &shim{dir: j.Dir, spec: j.Spec, hub: newHub(), lock: fds[0], stop: stop}
 	s.spec.Stdin, s.spec.Limits = j.Stdin, j.Spec.Limits.withDefaults()
+	s.spec.Secrets, s.spec.Options = j.Secrets, j.Options
+	s.known = redact.NewKnown(j.Secrets...)
 	if s.spec.Net != nil {
-		if s.net, err = newNetwork(s.dir, *s.spec.Net, s.hub.send); err != nil {
+		if s.net, err = newNetwork(s.dir, *s.spec.Net, s.hub.send, s.known); err != nil {
 			return nil, err
 		}
 		s.hub.welcome = s.net.open
 	}
-	s.spec.Secrets, s.spec.Options = j.Secrets, j.Options
 	// A picture of a process's memory in a file would hold every secret it was given.
 	s.note("cannot turn core files off", unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}))
 	s.hub.add(first)

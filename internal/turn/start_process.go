@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"substrat.dev/substrat/agentcli/redact"
 )
 
 // pipes are the ends of the process's stdio that go to it, and those that stay.
@@ -45,9 +43,8 @@ func (s *shim) start() error {
 	stdout := newSpool(s.dir, stdoutName, s.spec.Limits.OutputBytes, outputTail, overflowMarker)
 	stderr := newSpool(s.dir, stderrName, s.spec.Limits.StderrBytes, stderrTail, stderrMarker)
 	stderr.bytes = true
-	known := redact.NewKnown(s.spec.Secrets...)
-	s.stdout = &pump{from: p.out, to: stdout, hide: known.Stream(), clock: s.clock, grew: func() { s.hub.tell(evGrew) }, done: make(chan struct{})}
-	s.stderr = &pump{from: p.err, to: stderr, hide: known.Stream(), clock: s.clock, grew: func() {}, done: make(chan struct{})}
+	s.stdout = &pump{from: p.out, to: stdout, hide: s.known.Stream(), clock: s.clock, grew: func() { s.hub.tell(evGrew) }, done: make(chan struct{})}
+	s.stderr = &pump{from: p.err, to: stderr, hide: s.known.Stream(), clock: s.clock, grew: func() {}, done: make(chan struct{})}
 	go s.stdout.run(256 << 10)
 	go s.stderr.run(64 << 10)
 	return nil
