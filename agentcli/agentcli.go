@@ -94,6 +94,8 @@ type Info struct {
 	Asks bool `json:"asks,omitempty"`
 	// NeedsProgram: an agent is created with a command of the user's.
 	NeedsProgram bool `json:"needs_program,omitempty"`
+	// Keys are the ways in which the key of its account can stay outside of where it runs, the best first.
+	Keys []KeyRoute `json:"-"`
 }
 
 // Provider knows how to drive one kind of agent CLI. Its methods are safe for concurrent use.

@@ -16,6 +16,8 @@ type Request struct {
 	Dir string
 	// Home is the private home of the agent, absolute, as the agent's process sees it.
 	Home string
+	// Env are variables that the host gives the process: keys and addresses, in place of those the provider has itself.
+	Env map[string]string
 	// Secret says that the prompt may hold a secret and must not appear in argv.
 	Secret bool
 	// Mode is how much the agent may do without asking.

@@ -41,7 +41,20 @@ func (p *Provider) Info() agentcli.Info {
 	if p.opts.Name != "claude" {
 		title += " (" + p.opts.Name + ")"
 	}
-	return agentcli.Info{Name: p.opts.Name, Title: title, Resume: true, MCP: true, Network: !p.opts.Offline}
+	return agentcli.Info{Name: p.opts.Name, Title: title, Resume: true, MCP: true, Network: !p.opts.Offline, Keys: routes}
+}
+
+// routes are how a key stays outside: the CLI sends one of the first kind by a header of its own, others as a bearer.
+var routes = []agentcli.KeyRoute{
+	{Env: "ANTHROPIC_API_KEY", Target: "https://api.anthropic.com", Header: "x-api-key: %s", BaseURL: "ANTHROPIC_BASE_URL", Placeholder: "sk-ant-api03-" + headless.Placeholder},
+	{Env: "ANTHROPIC_AUTH_TOKEN", Target: "https://api.anthropic.com", Header: "Authorization: Bearer %s", BaseURL: "ANTHROPIC_BASE_URL", Placeholder: headless.Placeholder},
+}
+
+// with is the provider with variables of the host's in place of its own.
+func (p *Provider) with(env map[string]string) *Provider {
+	q := *p
+	q.opts.Env = headless.Merge(p.opts.Env, env)
+	return &q
 }
 
 // Converse implements agentcli.Provider.

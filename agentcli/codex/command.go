@@ -12,6 +12,7 @@ import (
 
 // Command implements agentcli.Provider. The prompt always goes by stdin: everybody on the machine can read argv.
 func (p *Provider) Command(req agentcli.Request) (agentcli.Command, error) {
+	p = p.with(req.Env)
 	found, err := program.Find(p.opts.Command)
 	if err != nil {
 		return agentcli.Command{}, err

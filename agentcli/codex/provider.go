@@ -41,7 +41,20 @@ func (p *Provider) Info() agentcli.Info {
 	if p.opts.Name != "codex" {
 		title += " (" + p.opts.Name + ")"
 	}
-	return agentcli.Info{Name: p.opts.Name, Title: title, Resume: true, MCP: true, Network: !p.opts.Offline}
+	return agentcli.Info{Name: p.opts.Name, Title: title, Resume: true, MCP: true, Network: !p.opts.Offline, Keys: routes}
+}
+
+// routes are how a key stays outside.
+var routes = []agentcli.KeyRoute{
+	{Env: "CODEX_API_KEY", Target: "https://api.openai.com", Header: "Authorization: Bearer %s", BaseURL: "OPENAI_BASE_URL", Path: "/v1", Placeholder: "sk-" + headless.Placeholder},
+	{Env: "OPENAI_API_KEY", Target: "https://api.openai.com", Header: "Authorization: Bearer %s", BaseURL: "OPENAI_BASE_URL", Path: "/v1", Placeholder: "sk-" + headless.Placeholder},
+}
+
+// with is the provider with variables of the host's in place of its own.
+func (p *Provider) with(env map[string]string) *Provider {
+	q := *p
+	q.opts.Env = headless.Merge(p.opts.Env, env)
+	return &q
 }
 
 // Converse implements agentcli.Provider. In a conversation that was resumed, the CLI counts the tokens of all its turns

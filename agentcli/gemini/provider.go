@@ -40,7 +40,19 @@ func (p *Provider) Info() agentcli.Info {
 	if p.opts.Name != "gemini" {
 		title += " (" + p.opts.Name + ")"
 	}
-	return agentcli.Info{Name: p.opts.Name, Title: title, Resume: true, MCP: true, Network: !p.opts.Offline}
+	return agentcli.Info{Name: p.opts.Name, Title: title, Resume: true, MCP: true, Network: !p.opts.Offline, Keys: routes}
+}
+
+// routes are how a key stays outside.
+var routes = []agentcli.KeyRoute{
+	{Env: "GEMINI_API_KEY", Target: "https://generativelanguage.googleapis.com", Header: "x-goog-api-key: %s", BaseURL: "GOOGLE_GEMINI_BASE_URL", Placeholder: "AIza" + headless.Placeholder},
+}
+
+// with is the provider with variables of the host's in place of its own.
+func (p *Provider) with(env map[string]string) *Provider {
+	q := *p
+	q.opts.Env = headless.Merge(p.opts.Env, env)
+	return &q
 }
 
 // Converse implements agentcli.Provider.

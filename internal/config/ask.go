@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/agentcli/redact"
@@ -155,15 +156,21 @@ func (c *Config) Surroundings(provider string) (env map[string]secret.Source, pa
 	return p.Env, p.Paths
 }
 
-// OpenKeys lists the variables whose names say that they are secret and whose values stand in the file itself, as
-// "providers.cursor API_KEY", in order.
-func (c *Config) OpenKeys() []string {
-	var out []string
+// Key is a variable that the file gives to processes.
+type Key struct {
+	// Name says where it stands: "providers.cursor API_KEY".
+	Name   string
+	Source secret.Source
+	// Open says that its name tells of a secret, and that its value stands in the file itself.
+	Open bool
+}
+
+// Keys lists all of them in order.
+func (c *Config) Keys() []Key {
+	var out []Key
 	look := func(heading string, env map[string]secret.Source) {
 		for name, source := range env {
-			if source.Literal() && redact.Secretive(name) {
-				out = append(out, heading+" "+name)
-			}
+			out = append(out, Key{heading + " " + name, source, source.Literal() && redact.Secretive(name)})
 		}
 	}
 	for name, p := range c.Providers {
@@ -172,7 +179,7 @@ func (c *Config) OpenKeys() []string {
 	for name, s := range c.Servers {
 		look("mcp."+name, s.Env)
 	}
-	slices.Sort(out)
+	slices.SortFunc(out, func(a, b Key) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 

@@ -34,6 +34,7 @@ func Doctor(ctx context.Context, home string) []Finding {
 	for _, p := range providers() {
 		out = append(out, provider(ctx, p))
 	}
+	out = append(out, keys(ctx, home)...)
 	return append(out, program(ctx, "git", "worktrees and most agents' work need it"), space(home))
 }
 

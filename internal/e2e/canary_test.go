@@ -346,3 +346,42 @@ func (w *world) lookAtCommands(c *cage, message string) {
 		c.look("substrat "+strings.Join(args, " "), out)
 	}
 }
+
+// TestMissingKey is a key that is not there: the turn fails like one without a login and says what to do, the daemon goes on,
+// and once the key is there, the agent runs without a new daemon.
+func TestMissingKey(t *testing.T) {
+	t.Parallel()
+	needSandbox(t)
+	w := newWorld(t)
+	if err := os.MkdirAll(w.home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	key := filepath.Join(w.dir, "key")
+	conf := fmt.Sprintf("[providers.sim]\nenv = { KEY = \"file:%s\" }\n", key)
+	if err := os.WriteFile(filepath.Join(w.home, "substrat.toml"), []byte(conf), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	a := w.create(substrat.NewAgent{Name: "a"})
+	id := w.send("a", script(step{"shell": "echo ${#KEY}"}, step{"text": "{{last}}"}))
+	var listed struct {
+		Turns []substrat.Turn `json:"turns"`
+	}
+	w.until("a turn to fail", func() bool {
+		return w.get("/v1/agents/a/turns", &listed) == nil && len(listed.Turns) > 0 && listed.Turns[0].Outcome != ""
+	})
+	if got := listed.Turns[0]; got.Class != substrat.ClassAuth || !strings.Contains(got.Detail, key) {
+		t.Errorf("it failed with %s: %s", got.Class, got.Detail)
+	}
+	if err := os.WriteFile(key, []byte(canaries["file"]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	resume := exec.Command(w.bin, "resume", "sim")
+	resume.Env = append(os.Environ(), "SUBSTRAT_HOME="+w.home)
+	if out, err := resume.CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	if r := w.wait(id); r.Turn == nil || strings.TrimSpace(r.Turn.Text) != fmt.Sprint(len(canaries["file"])) {
+		t.Errorf("%s said %+v", a.Path, r.Turn)
+	}
+}

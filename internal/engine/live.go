@@ -209,7 +209,7 @@ func (l *liveRun) process(ctx context.Context) (greeted bool, err error) {
 // plan tells what a process is to be started with, and a sum of it: another plan wants another process. The limits of
 // a turn are not the process's; it ends by itself only when no daemon comes back for it.
 func (l *liveRun) plan() (turn.Spec, string, error) {
-	cmd, err := l.p.Command(l.a.request)
+	cmd, err := l.r.command(l.a)
 	if err != nil {
 		return turn.Spec{}, "", err
 	}

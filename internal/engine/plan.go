@@ -72,7 +72,7 @@ func (r *runner) fillRequest(a *attempt) {
 			Env: map[string]string{"SUBSTRAT_SOCKET": filepath.Join(p.sock, "agent.sock"), "SUBSTRAT_TOKEN_FILE": filepath.Join(p.sock, tokenFile)},
 		}},
 	}
-	a.request.Turn, a.request.Tools = r.turn, teamTools{r, a}
+	a.request.Turn, a.request.Tools, a.request.Env = r.turn, teamTools{r, a}, a.keys.env
 	if _, live := a.provider.(agentcli.LiveProvider); live {
 		a.request.Live = a.live
 	}

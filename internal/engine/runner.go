@@ -11,6 +11,7 @@ import (
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/agentcli"
+	"substrat.dev/substrat/internal/door"
 	"substrat.dev/substrat/internal/sandbox"
 	"substrat.dev/substrat/internal/team"
 	"substrat.dev/substrat/internal/tool"
@@ -48,6 +49,7 @@ type attempt struct {
 	startedAt time.Time
 	live      *agentcli.LiveTurn
 	keys      keys
+	routes    []door.Route // of keys that stay outside
 }
 
 // verdict is how a turn ended, as the runner sees it.
@@ -205,7 +207,6 @@ var errAbandoned = errors.New("the turn is no longer open")
 func (r *runner) listen(a *attempt) (release func(), err error) {
 	caller := r.caller(a)
 	caller.Launch = a.launch
-	caller.Sandboxes = r.sandboxes(a)
 	l, err := tool.Listen(r.sockDir(a), caller, r.e, r.e.cfg.Log)
 	if err != nil {
 		return nil, err
@@ -215,7 +216,7 @@ func (r *runner) listen(a *attempt) (release func(), err error) {
 
 // caller is the agent as its tools see it.
 func (r *runner) caller(a *attempt) tool.Caller {
-	return tool.Caller{Team: r.team, Agent: r.agent, Turn: r.turn, Token: a.token, Name: a.path, Hide: r.e.hide(a.token)}
+	return tool.Caller{Team: r.team, Agent: r.agent, Turn: r.turn, Token: a.token, Name: a.path, Hide: r.e.hide(a.token), Sandboxes: r.sandboxes(a)}
 }
 
 // process starts the turn's process, or attaches to the one that runs or ran.
@@ -234,7 +235,7 @@ func (r *runner) process(ctx context.Context, a *attempt) (*turn.Turn, error) {
 	if err := r.session(ctx, a); err != nil {
 		return nil, err
 	}
-	cmd, err := a.provider.Command(a.request)
+	cmd, err := r.command(a)
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func (r *runner) door(a *attempt, cmd agentcli.Command, env []string) *door.Poli
 	}
 	w := a.walls
 	return &door.Policy{
-		Allow: slices.Concat(cmd.Hosts, w.Hosts, hostsOf(env), a.agent.Hosts), Deny: w.DenyHosts, Default: w.Unlisted,
+		Allow: slices.Concat(cmd.Hosts, w.Hosts, hostsOf(env), a.agent.Hosts), Deny: w.DenyHosts, Default: w.Unlisted, Routes: a.routes,
 	}
 }
 

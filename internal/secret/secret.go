@@ -90,6 +90,9 @@ func (s Source) Literal() bool { return s.kind == literal }
 // Kept says that the value is kept where secrets are: in a file of its own or a keyring.
 func (s Source) Kept() bool { return s.kind == file || s.kind == keyring }
 
+// File says that the value is in a file.
+func (s Source) File() bool { return s.kind == file }
+
 // Variable is the variable of the daemon's environment that the value comes from, "" for another source.
 func (s Source) Variable() string {
 	if s.kind == variable {

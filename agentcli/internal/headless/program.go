@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -200,3 +201,14 @@ func HasAny(env map[string]string, names ...string) bool {
 	}
 	return false
 }
+
+// Merge gives the variables of both; those of over go before.
+func Merge(env, over map[string]string) map[string]string {
+	out := make(map[string]string, len(env)+len(over))
+	maps.Copy(out, env)
+	maps.Copy(out, over)
+	return out
+}
+
+// Placeholder is what stands for a key inside a sandbox while the real one stays outside.
+const Placeholder = "substrat-placeholder-0-not-a-key-000"
