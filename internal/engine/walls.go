@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"substrat.dev/substrat"
@@ -59,8 +60,14 @@ func (r *runner) door(a *attempt, cmd agentcli.Command, env []string) *door.Poli
 		return nil
 	}
 	w := a.walls
+	named := hostsOf(env)
+	if len(a.routes) > 0 {
+		// That one is the door itself.
+		own := net.JoinHostPort("127.0.0.1", strconv.Itoa(outsidePort))
+		named = slices.DeleteFunc(named, func(host string) bool { return host == own })
+	}
 	return &door.Policy{
-		Allow: slices.Concat(cmd.Hosts, w.Hosts, hostsOf(env), a.agent.Hosts), Deny: w.DenyHosts, Default: w.Unlisted, Routes: a.routes,
+		Allow: slices.Concat(cmd.Hosts, w.Hosts, named, a.agent.Hosts), Deny: w.DenyHosts, Default: w.Unlisted, Routes: a.routes,
 	}
 }
 

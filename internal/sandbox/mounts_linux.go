@@ -98,7 +98,11 @@ func (c *collector) bind(what string, b Bind) {
 	if c.err = err; err == nil {
 		c.err = checkNotKernel(what, real)
 	}
-	c.mounts = append(c.mounts, mount{what: what, host: real, at: b.at(), write: b.Write})
+	m := mount{what: what, host: real, at: b.at(), write: b.Write}
+	// What two ask for alike is shown once.
+	if !slices.Contains(c.mounts, m) {
+		c.mounts = append(c.mounts, m)
+	}
 }
 
 func (c *collector) link(l Link) {

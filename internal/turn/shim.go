@@ -61,6 +61,7 @@ type shim struct {
 
 	child child
 	net   *network        // nil where the process has none of its own
+	noNet error           // why it could not be made
 	group *resource.Group // nil without bounds, or where no cgroup keeps them
 	watch *resource.Watch // nil without bounds
 	// exceeded says what bound was hit.
@@ -108,10 +109,9 @@ func newShim(spare bool) (*shim, error) {
 	s.spec.Secrets, s.spec.Options = j.Secrets, j.Options
 	s.known = redact.NewKnown(j.Secrets...)
 	if s.spec.Net != nil {
-		if s.net, err = newNetwork(s.dir, *s.spec.Net, s.hub.send, s.known); err != nil {
-			return nil, err
+		if s.net, s.noNet = newNetwork(s.dir, *s.spec.Net, s.hub.send, s.known); s.noNet == nil {
+			s.hub.welcome = s.net.open
 		}
-		s.hub.welcome = s.net.open
 	}
 	// A picture of a process's memory in a file would hold every secret it was given.
 	s.note("cannot turn core files off", unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}))

@@ -21,6 +21,9 @@ type pipes struct {
 // start starts the process and what follows it.
 func (s *shim) start() error {
 	s.note("cannot adopt orphans", adoptOrphans())
+	if s.noNet != nil {
+		return s.noNet
+	}
 	p, err := openPipes(s.spec)
 	if err != nil {
 		return err

@@ -122,7 +122,7 @@ func (s *shim) finish() Exit {
 	if exit.Reason == Exceeded {
 		exit.Err = s.exceeded
 	}
-	if s.ladder.rung == running && s.child.neverRan() {
+	if s.ladder.rung == running && (s.child.neverRan() || s.stepFailed(exit)) {
 		exit.Reason, exit.Code, exit.Err = StartFailed, -1, s.startProblem()
 	}
 	return exit
@@ -159,14 +159,40 @@ func (s *shim) recordStatus() {
 	s.note("cannot record the status", writeJSON(s.dir, statusName, s.status))
 }
 
-// startProblem is what bwrap said when it could not make the sandbox or run the agent in it.
+// stepFailed says that the sandbox's last step ended in place of becoming the agent. It says so on standard error, before which
+// nothing can have been printed.
+func (s *shim) stepFailed(exit Exit) bool {
+	if !s.spec.Sandboxed || exit.Code < stepFailedLeast || exit.Code > stepFailedMost || exit.StdoutBytes > 0 {
+		return false
+	}
+	text := s.stderrHead()
+	return strings.HasPrefix(text, "substrat: the sandbox cannot ") || strings.HasPrefix(text, "substrat: the agent's program ") ||
+		strings.HasPrefix(text, "substrat: cannot confine ")
+}
+
+// The codes of a last step that failed, as of env and of container runtimes.
+const (
+	stepFailedLeast = 125
+	stepFailedMost  = 127
+)
+
+// startProblem is what bwrap, or the last step, said when it could not make the sandbox or run the agent in it.
 func (s *shim) startProblem() string {
+	text := strings.TrimSpace(s.stderrHead())
+	if text == "" {
+		return "cannot start the sandbox: it ended without a word"
+	}
+	return "cannot start the sandbox: " + strings.TrimPrefix(text, "substrat: ")
+}
+
+// stderrHead is what was printed on standard error at first.
+func (s *shim) stderrHead() string {
 	text := make([]byte, 4<<10)
 	f, err := os.Open(filepath.Join(s.dir, stderrName))
 	if err != nil {
-		return "cannot start the sandbox: it ended without a word"
+		return ""
 	}
 	defer f.Close()
 	n, _ := f.Read(text)
-	return "cannot start the sandbox: " + strings.TrimSpace(string(text[:n]))
+	return string(text[:n])
 }
