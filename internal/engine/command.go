@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/internal/team"
@@ -93,7 +94,7 @@ func (e *Engine) fillNew(n substrat.NewAgent, c *team.Create, id string) error {
 
 // checkDir refuses a workspace that is not there.
 func checkDir(dir string) error {
-	if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir {
+	if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir || strings.ContainsAny(dir, "\x00\n\r") {
 		return substrat.Errorf(substrat.CodeInvalid, "cannot use %q as a workspace: not an absolute, clean path", dir)
 	}
 	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
