@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"regexp"
+	"slices"
 	"sync"
 	"unicode/utf8"
 )
@@ -35,7 +36,7 @@ func (s *Safe) Write(p []byte) (int, error) {
 		}
 		return s.To.Write(p)
 	}
-	in := append(s.rest, p...)
+	in := slices.Concat(s.rest, p)
 	s.rest = nil
 	var out bytes.Buffer
 	for len(in) > 0 {
