@@ -38,6 +38,8 @@ type Greeting struct {
 	// Session is the conversation that the process is in, as it is resumed by.
 	Session string `json:"session,omitempty"`
 	Model   string `json:"model,omitempty"`
+	// Notes are for whoever reads the transcript of the turn that the process begins with.
+	Notes []string `json:"notes,omitempty"`
 	// Keep is what the provider itself wants to know again.
 	Keep json.RawMessage `json:"keep,omitempty"`
 }

@@ -18,8 +18,6 @@ type kept struct {
 	// First is the turn that the process begins with, Barrier says that it answers requests it does not know.
 	First   string `json:"first,omitempty"`
 	Barrier bool   `json:"barrier,omitempty"`
-	// Notes are for whoever reads the transcript of that turn.
-	Notes []string `json:"notes,omitempty"`
 }
 
 // greeter takes a new process to an open session.
@@ -29,6 +27,8 @@ type greeter struct {
 	req  agentcli.Request
 	init initialized
 	keep kept
+	// notes are for whoever reads the transcript.
+	notes []string
 }
 
 // Greet implements agentcli.LiveProvider: it initialises the connection, logs in where the agent wants it, opens or resumes
@@ -48,7 +48,7 @@ func (p *Provider) Greet(ctx context.Context, conn agentcli.Conn, req agentcli.R
 	if err == nil {
 		err = g.configure(ctx, s)
 	}
-	out := agentcli.Greeting{Session: s.SessionID}
+	out := agentcli.Greeting{Session: s.SessionID, Notes: g.notes}
 	if s.Models != nil {
 		out.Model = s.Models.Current
 	}
@@ -114,7 +114,7 @@ func (g *greeter) tryOpen(ctx context.Context, again string) (s session, refusal
 		if refusal != nil {
 			note = "the agent cannot go on in session " + id + " (" + clip(refusal.Message) + ")"
 		}
-		g.keep.Notes = append(g.keep.Notes, note+": it begins anew and remembers nothing of before")
+		g.notes = append(g.notes, note+": it begins anew and remembers nothing of before")
 	}
 	refusal, err = g.call(ctx, "new"+again, "session/new", params, &s)
 	if g.req.Live != nil {
@@ -210,7 +210,7 @@ func (g *greeter) servers() []any {
 		case g.init.Capabilities.MCP.HTTP:
 			out = append(out, httpServer{"http", s.Name, s.URL, pairs(s.Headers)})
 		default:
-			g.keep.Notes = append(g.keep.Notes, "the agent takes no MCP servers over HTTP: "+s.Name+" is left out")
+			g.notes = append(g.notes, "the agent takes no MCP servers over HTTP: "+s.Name+" is left out")
 		}
 	}
 	return out
@@ -233,7 +233,7 @@ func (g *greeter) configure(ctx context.Context, s session) error {
 			return err
 		}
 		if refusal != nil {
-			g.keep.Notes = append(g.keep.Notes, "the agent refuses the mode "+id+": "+clip(refusal.Message))
+			g.notes = append(g.notes, "the agent refuses the mode "+id+": "+clip(refusal.Message))
 		}
 	}
 	if g.req.Model == "" || s.Models != nil && s.Models.Current == g.req.Model {

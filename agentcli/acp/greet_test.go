@@ -137,8 +137,8 @@ func TestResume(t *testing.T) {
 			if errors.As(err, &failure) != (c.class != "") || failure != nil && failure.Class != c.class || greeting.Session != c.session || conn.methods() != c.methods {
 				t.Errorf("%+v, %v after %s", greeting, err, conn.methods())
 			}
-			if forgot := strings.Contains(string(greeting.Keep), "remembers nothing"); forgot != (c.session == "s1") {
-				t.Errorf("it says %s", greeting.Keep)
+			if forgot := strings.Contains(strings.Join(greeting.Notes, " "), "remembers nothing"); forgot != (c.session == "s1") {
+				t.Errorf("it says %q", greeting.Notes)
 			}
 		})
 	}

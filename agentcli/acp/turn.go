@@ -107,15 +107,15 @@ func (t *turn) begin(ctx context.Context) error {
 		}
 	}
 	blocks := []textBlock{}
-	if keep.Fresh == l.ID {
-		for _, note := range keep.Notes {
+	if keep.First == l.ID {
+		for _, note := range l.Greeting.Notes {
 			if err := t.notice(note); err != nil {
 				return err
 			}
 		}
-		if t.req.Instructions != "" {
-			blocks = append(blocks, textBlock{"text", "Standing instructions, for this whole conversation:\n\n" + t.req.Instructions})
-		}
+	}
+	if keep.Fresh == l.ID && t.req.Instructions != "" {
+		blocks = append(blocks, textBlock{"text", "Standing instructions, for this whole conversation:\n\n" + t.req.Instructions})
 	}
 	blocks = append(blocks, textBlock{"text", t.req.Prompt})
 	line, err := request(t.prompt, "session/prompt", map[string]any{"sessionId": t.session, "prompt": blocks})

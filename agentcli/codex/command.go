@@ -2,6 +2,7 @@ package codex
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ func (p *Provider) Command(req agentcli.Request) (agentcli.Command, error) {
 	if err != nil {
 		return agentcli.Command{}, err
 	}
-	cmd := command{agentcli.Command{Argv: found.Argv, Exposes: found.Exposes, Env: maps.Clone(p.opts.Env), Network: !p.opts.Offline, Hosts: hosts, Stdin: []byte(req.Prompt)}}
+	cmd := command{Command: agentcli.Command{Argv: found.Argv, Exposes: found.Exposes, Env: maps.Clone(p.opts.Env), Network: !p.opts.Offline, Hosts: hosts, Stdin: []byte(req.Prompt)}}
 	if cmd.Env == nil {
 		cmd.Env = map[string]string{}
 	}
@@ -60,7 +61,10 @@ func sandboxMode(m agentcli.Mode) string {
 }
 
 // command is one that is being put together.
-type command struct{ agentcli.Command }
+type command struct {
+	agentcli.Command
+	hidden int // how many variables hold what argv must not
+}
 
 // set adds a setting, whose value is TOML.
 func (c *command) set(key string, value any) {
@@ -95,13 +99,25 @@ func (p *Provider) account(c *command) {
 	}
 }
 
+// hide puts values into variables and names these: everybody on the machine can read argv. The CLI keeps variables of such names
+// from the agent's commands.
+func (c *command) hide(values map[string]string) map[string]string {
+	vars := map[string]string{}
+	for _, k := range slices.Sorted(maps.Keys(values)) {
+		name := fmt.Sprintf("SUBSTRAT_MCP_SECRET_%d", c.hidden)
+		c.hidden++
+		vars[k], c.Env[name] = name, values[k]
+	}
+	return vars
+}
+
 // server adds an MCP server. Without approval by the settings its calls fail, while the turn succeeds.
 func (c *command) server(s agentcli.MCPServer) {
 	v := map[string]any{"default_tools_approval_mode": "approve"}
 	if s.URL != "" {
 		v["url"] = s.URL
-		if len(s.Headers) > 0 {
-			v["http_headers"] = s.Headers
+		if vars := c.hide(s.Headers); len(vars) > 0 {
+			v["env_http_headers"] = vars
 		}
 	} else {
 		v["command"], v["args"] = s.Command, s.Args

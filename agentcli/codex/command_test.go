@@ -26,8 +26,11 @@ func TestCommandOfATurn(t *testing.T) {
 	headlesstest.Argv(t, cmd, "exec", "--json", "--skip-git-repo-check", "--sandbox", "danger-full-access", "-C", "/w", "-m", "gpt",
 		"-c", `developer_instructions="say \"hi\"\u007f"`,
 		"-c", `mcp_servers."my notes"={args=["-v"], command="/bin/notes", default_tools_approval_mode="approve", env={"A.B"="x"}}`,
-		"-c", `mcp_servers.web={default_tools_approval_mode="approve", http_headers={X-Key="k"}, url="http://127.0.0.1:1/mcp"}`,
+		"-c", `mcp_servers.web={default_tools_approval_mode="approve", env_http_headers={X-Key="SUBSTRAT_MCP_SECRET_0"}, url="http://127.0.0.1:1/mcp"}`,
 		"--ephemeral", "resume", "s1", "-")
+	if cmd.Env["SUBSTRAT_MCP_SECRET_0"] != "k" {
+		t.Errorf("environment %v", cmd.Env)
+	}
 	if string(cmd.Stdin) != "do it" || !cmd.Network || !headlesstest.Exposes(cmd, home+"/.codex/auth.json", "~/.codex/auth.json") {
 		t.Errorf("stdin %q, shows %+v", cmd.Stdin, cmd.Exposes)
 	}

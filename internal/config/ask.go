@@ -178,6 +178,9 @@ func (c *Config) Keys() []Key {
 	}
 	for name, s := range c.Servers {
 		look("mcp."+name, s.Env)
+		for header, h := range s.Headers {
+			look("mcp."+name, map[string]secret.Source{header: h.Source})
+		}
 	}
 	slices.SortFunc(out, func(a, b Key) int { return strings.Compare(a.Name, b.Name) })
 	return out

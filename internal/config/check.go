@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"net/url"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"golang.org/x/net/http/httpguts"
 
 	"substrat.dev/substrat"
 )
@@ -103,14 +106,7 @@ func (c *Config) check(name string, data []byte) error {
 		k.gate(i, &c.Gates[i])
 	}
 	for _, s := range slices.Sorted(maps.Keys(c.Servers)) {
-		if len(c.Servers[s].Command) == 0 || c.Servers[s].Command[0] == "" {
-			k.bad("mcp."+s, 0, "command", "the MCP server %s has no command", s)
-		}
-		if s == "substrat" {
-			k.bad("mcp.substrat", 0, "command", "substrat is the name of the built-in MCP server")
-		}
-		k.positive("mcp."+s, "tools", c.Servers[s].Tools)
-		k.pattern("mcp."+s, 0, "agents", c.Servers[s].Agents...)
+		k.server(s, c.Servers[s])
 	}
 	k.api(c.API)
 	for _, p := range slices.Sorted(maps.Keys(c.Providers)) {
@@ -131,6 +127,39 @@ func (c *Config) check(name string, data []byte) error {
 	}
 	slices.Sort(k.wrong)
 	return substrat.Errorf(substrat.CodeInvalid, "cannot read the configuration:\n%s", strings.Join(k.wrong, "\n"))
+}
+
+func (c *checker) server(name string, s Server) {
+	heading := "mcp." + name
+	switch {
+	case s.URL != "" && len(s.Command) > 0:
+		c.bad(heading, 0, "url", "the MCP server %s has a command or a url: not both", name)
+	case s.URL != "":
+		u, err := url.Parse(s.URL)
+		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+			c.bad(heading, 0, "url", "the url of the MCP server %s is no address like https://example.com/mcp", name)
+		} else if u.User != nil {
+			c.bad(heading, 0, "url", "the url of the MCP server %s holds a login: put it into headers", name)
+		}
+	case len(s.Command) == 0 || s.Command[0] == "":
+		c.bad(heading, 0, "command", "the MCP server %s has no command and no url", name)
+	}
+	if s.URL != "" && len(s.Env) > 0 {
+		c.bad(heading, 0, "env", "the MCP server %s is no program of ours: it has headers, and no env", name)
+	}
+	if s.URL == "" && len(s.Headers) > 0 {
+		c.bad(heading, 0, "headers", "headers go with the url of an MCP server")
+	}
+	for k := range s.Headers {
+		if !httpguts.ValidHeaderFieldName(k) {
+			c.bad(heading, 0, "headers", "%q is no header of HTTP", k)
+		}
+	}
+	if name == "substrat" {
+		c.bad(heading, 0, "command", "substrat is the name of the built-in MCP server")
+	}
+	c.positive(heading, "tools", s.Tools)
+	c.pattern(heading, 0, "agents", s.Agents...)
 }
 
 func (c *checker) limits(heading string, l TeamLimits) {

@@ -148,10 +148,13 @@ type Gate struct {
 	text *regexp.Regexp
 }
 
-// Server is a further MCP server for agents. Env says where the values of its variables come from.
+// Server is a further MCP server for agents: a program, or an address that is spoken to over HTTP. Env and Headers say where the values
+// of its variables, or of the headers of each request, come from.
 type Server struct {
 	Command []string                 `toml:"command"`
 	Env     map[string]secret.Source `toml:"env"`
+	URL     string                   `toml:"url"`
+	Headers map[string]Header        `toml:"headers"`
 	Roles   Words                    `toml:"roles"`
 	Agents  []Path                   `toml:"agents"`
 	// Tools is how many it has, 0 if that is not known.

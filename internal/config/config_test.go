@@ -123,6 +123,20 @@ func TestAnswers(t *testing.T) {
 	if len(servers) != 1 || value(servers[0].Env["TOKEN"]) != "value of it" || value(servers[0].Env["MODE"]) != "ro" || servers[0].Tools != 12 {
 		t.Errorf("servers: %+v", servers)
 	}
+	t.Setenv("TOKEN", "t")
+	remote := parse(t, "[mcp.x]\nurl = 'https://a/mcp'\nheaders = { A = '$TOKEN', B = 'Bearer $TOKEN', C = 'Bearer x', D = 'Basic x' }")
+	servers = remote.ServersFor("a", "worker")
+	for name, want := range map[string]string{"A": "t", "B": "Bearer t", "C": "Bearer x", "D": "Basic x"} {
+		if h := servers[0].Headers[name]; servers[0].URL != "https://a/mcp" || h.Scheme+value(h.Source) != want {
+			t.Errorf("header %s is %s", name, h.Scheme+value(h.Source))
+		}
+	}
+	if open := remote.OpenKeys(); len(open) != 0 {
+		t.Errorf("open keys: %q", open)
+	}
+	if open := parse(t, "[mcp.x]\nurl = 'https://a'\nheaders = { X-Api-Key = 'k' }").OpenKeys(); len(open) != 1 {
+		t.Errorf("open keys: %q", open)
+	}
 	if c.ServersFor("lead", "manager") != nil {
 		t.Error("a manager has the worker's server")
 	}
@@ -205,13 +219,21 @@ func TestMistakes(t *testing.T) {
 		{"[[gate]]\nkind = [\"shout\"]", `not "shout"`},
 		{"[[budget]]\nagent = \"**\"", "a budget bounds at least one of"},
 		{"[[budget]]\nturns = 1\nscope = \"world\"", "substrat.toml:3: a budget's scope"},
-		{"[mcp.x]\ntools = 1", "the MCP server x has no command"},
 		{"[api]\nlisten = \":7777\"", "substrat.toml:2: \":7777\" is no address with a port"},
 		{"[api]\nlisten = \"localhost\"", "is no address with a port"},
 		{"[api]\nhosts = [\"http://box\"]", "substrat.toml:2: \"http://box\" is no host name"},
 		{"[api]\nhosts = [\"*.example\"]", "there are no patterns"},
 		{"[api]\ntls_cert = \"/c\"", "tls_cert and tls_key go together"},
 		{"[api]\ntls_cert = \"c\"\ntls_key = \"/k\"", "tls_cert must be an absolute path"},
+		{"[mcp.x]\ntools = 1", "the MCP server x has no command and no url"},
+		{"[mcp.x]\ncommand = ['a']\nurl = 'https://a/mcp'", "substrat.toml:3: the MCP server x has a command or a url: not both"},
+		{"[mcp.x]\nurl = 'ftp://a'", "no address like https://"},
+		{"[mcp.x]\nurl = 'https:///mcp'", "no address like https://"},
+		{"[mcp.x]\nurl = 'https://me:secret@a/mcp'", "put it into headers"},
+		{"[mcp.x]\nurl = 'https://a'\nenv = {A = 'b'}", "substrat.toml:3: the MCP server x is no program"},
+		{"[mcp.x]\ncommand = ['a']\nheaders = {A = 'b'}", "substrat.toml:3: headers go with the url"},
+		{"[mcp.x]\nurl = 'https://a'\nheaders = {'A b' = 'b'}", "is no header"},
+		{"[mcp.x]\nurl = 'https://a'\nheaders = {A = \"b\\nC: d\"}", "no value of a header"},
 		{"a = 1\nb = 2", "substrat.toml:2: the key \"b\""},
 		{"[slots\n", "substrat.toml:1:"},
 	} {

@@ -32,7 +32,7 @@ func TestDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Policies) != 2 || len(c.Gates) != 1 || len(c.Budgets) != 1 || c.Servers["github"].Tools != 12 || c.Limits.For("research").Depth != 12 {
+	if len(c.Policies) != 2 || len(c.Gates) != 1 || len(c.Budgets) != 1 || c.Servers["github"].Tools != 12 || c.Servers["tracker"].URL == "" || c.Limits.For("research").Depth != 12 {
 		t.Errorf("the examples say something else: %+v", c)
 	}
 	d, err := Parse("docs/substrat.toml", []byte(defaults.String()))

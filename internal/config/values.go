@@ -1,10 +1,16 @@
 package config
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/net/http/httpguts"
+
+	"substrat.dev/substrat/internal/secret"
 )
 
 // Duration is a length of time as a person writes it: "90s", "1h30m", "2d".
@@ -72,4 +78,22 @@ func (w Words) Has(word string) bool {
 		}
 	}
 	return false
+}
+
+// Header is the value of a header of HTTP: a source, or one behind "Bearer ".
+type Header struct {
+	Scheme string
+	secret.Source
+}
+
+// UnmarshalText reads one.
+func (h *Header) UnmarshalText(text []byte) error {
+	if !httpguts.ValidHeaderFieldValue(string(text)) {
+		return errors.New("this is no value of a header")
+	}
+	scheme, rest, ok := bytes.Cut(text, []byte(" "))
+	if ok && string(scheme) == "Bearer" {
+		h.Scheme, text = "Bearer ", rest
+	}
+	return h.Source.UnmarshalText(text)
 }

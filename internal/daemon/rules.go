@@ -159,9 +159,14 @@ func (r rules) DefaultModel(provider string) string { return r.c.Providers[provi
 func (r rules) Servers(path string, role substrat.Role) []engine.Server {
 	var out []engine.Server
 	for _, s := range r.c.ServersFor(path, string(role)) {
-		out = append(out, engine.Server{
-			MCPServer: agentcli.MCPServer{Name: s.Name, Command: s.Command[0], Args: s.Command[1:]}, Env: s.Env, Tools: s.Tools,
-		})
+		server := engine.Server{MCPServer: agentcli.MCPServer{Name: s.Name, URL: s.URL}, Env: s.Env, Headers: map[string]engine.Header{}, Tools: s.Tools}
+		if s.URL == "" {
+			server.Command, server.Args = s.Command[0], s.Command[1:]
+		}
+		for name, h := range s.Headers {
+			server.Headers[name] = engine.Header{Scheme: h.Scheme, Value: h.Source}
+		}
+		out = append(out, server)
 	}
 	return out
 }

@@ -11,7 +11,8 @@ import (
 	"substrat.dev/substrat"
 )
 
-// acpWorld has an agent that speaks ACP, in the sandbox, and a policy that leaves some commands to a person.
+// acpWorld has an agent that speaks ACP, in the sandbox, a policy that leaves some commands to a person, and two more MCP servers: the
+// agent insists on the one, and cannot take the other.
 func acpWorld(t *testing.T) (*world, substrat.Agent) {
 	t.Helper()
 	w := newWorld(t)
@@ -19,7 +20,8 @@ func acpWorld(t *testing.T) (*world, substrat.Agent) {
 		t.Fatal(err)
 	}
 	policies := "[[policy]]\neffect = \"deny\"\ncommand = \"rm *\"\nreason = \"nothing is removed here\"\n[[policy]]\neffect = \"ask\"\ncommand = \"make *\"\n"
-	if err := os.WriteFile(filepath.Join(w.home, "substrat.toml"), []byte(policies), 0o600); err != nil {
+	servers := "[mcp.notes]\ncommand = [\"/bin/sh\"]\n[mcp.tracker]\nurl = \"https://127.0.0.1:1/mcp\"\n"
+	if err := os.WriteFile(filepath.Join(w.home, "substrat.toml"), []byte(policies+servers), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(w.dir, "work-acp")
@@ -38,9 +40,9 @@ func acpWorld(t *testing.T) (*world, substrat.Agent) {
 }
 
 // transcript gives an agent's transcript, as the command line prints it.
-func (w *world) transcript(ref string) string {
+func (w *world) transcript(ref string, more ...string) string {
 	w.t.Helper()
-	cmd := exec.Command(w.bin, "log", ref)
+	cmd := exec.Command(w.bin, append([]string{"log", ref}, more...)...)
 	cmd.Env = append(os.Environ(), "SUBSTRAT_HOME="+w.home, "GORACE=atexit_sleep_ms=0")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -92,6 +94,9 @@ func TestACP(t *testing.T) {
 	first := w.completed(w.send("lead", lines("say hello", "run echo from the shell", "run rm -rf /")))
 	if first != "hello"+"ran it: from the shell"+"refused" {
 		t.Errorf("said %q", first)
+	}
+	if log := w.transcript("lead", "--full"); !strings.Contains(log, "no MCP servers over HTTP: tracker is left out") {
+		t.Errorf("nothing is said of a server that it does not get:\n%s", log)
 	}
 	process, _ := w.liveStatus(a.ID)
 	if text := w.completed(w.send("lead", "memory")); text != "I remember 2 prompts" {

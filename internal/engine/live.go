@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +27,8 @@ type liveRun struct {
 	s *session
 	// tape is the turn's transcript.
 	tape *tape
+	// served says that the request has the configured MCP servers.
+	served bool
 	// stopped is set once the turn is to end: from then on its calls are refused.
 	stopped atomic.Bool
 	// ended says why the turn was ended from outside, if it was.
@@ -183,6 +186,12 @@ func (l *liveRun) process(ctx context.Context) (greeted bool, err error) {
 		}
 	}
 	l.r.watchFrom(ctx, l.a)
+	if !l.served {
+		if err := l.r.addServers(ctx, l.a); err != nil {
+			return false, err
+		}
+		l.served = true
+	}
 	spec, plan, err := l.plan()
 	if err != nil {
 		return false, err
@@ -219,7 +228,8 @@ func (l *liveRun) plan() (turn.Spec, string, error) {
 	}
 	spec.Limits.Wall, spec.Limits.Silence, spec.Limits.Alone = 0, 0, spec.Limits.Wall
 	about := *l.a.request.Agent
-	data, err := json.Marshal([]any{spec.Argv, spec.Env, spec.Dir, about.Path, about.Role, about.Instructions, about.Model, about.Metadata})
+	// A process is told of its servers when it is greeted.
+	data, err := json.Marshal([]any{spec.Argv, spec.Env, spec.Dir, l.a.request.MCP, about.Path, about.Role, about.Instructions, about.Model, about.Metadata})
 	if err != nil {
 		return turn.Spec{}, "", substrat.Errorf(substrat.CodeInternal, "cannot sum up a plan: %v", err)
 	}
@@ -279,6 +289,9 @@ func (l *liveRun) converse(ctx context.Context, greeted bool) (agentcli.Result, 
 		}
 		conn.goOn(ctx)
 		l.s.greeting = greeting
+		for _, note := range greeting.Notes {
+			l.tape.add([]byte(strings.Join(strings.Fields(note), " "))) // a line of its own, which is no message
+		}
 		if greeting.Session != "" && greeting.Session != l.a.request.Session {
 			l.r.followSession(ctx, greeting.Session)
 		}

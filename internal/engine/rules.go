@@ -76,8 +76,16 @@ const (
 // is not known.
 type Server struct {
 	agentcli.MCPServer
-	Env   map[string]secret.Source
-	Tools int
+	Env map[string]secret.Source
+	// Headers go with each request to one that is an address; they hide those of MCPServer.
+	Headers map[string]Header
+	Tools   int
+}
+
+// Header is where the value of a header comes from, and what stands before it.
+type Header struct {
+	Scheme string
+	Value  secret.Source
 }
 
 // Rates bound how many tools an agent, and a team, may call in a minute, and how many at once. 0 means no bound.

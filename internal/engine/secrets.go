@@ -17,6 +17,8 @@ type keys struct {
 	// env is for the agent's process; launches are how its further MCP servers are started, with their own.
 	env      map[string]string
 	launches map[string]tool.Launch
+	// headers are for those of them that are addresses.
+	headers map[string]map[string]string
 	// missing is why there is none, or not all.
 	missing error
 }
@@ -44,7 +46,7 @@ func (noServerKey) FailureClass() substrat.FailureClass { return substrat.ClassS
 // but to know what must not be shown, so that what is missing is told where a process is to be started.
 func (r *runner) fetchKeys(ctx context.Context, a *attempt) {
 	sources, _ := r.e.cfg.Rules.Surroundings(a.agent.Provider)
-	a.keys = keys{launches: map[string]tool.Launch{}}
+	a.keys = keys{launches: map[string]tool.Launch{}, headers: map[string]map[string]string{}}
 	var err error
 	if a.keys.env, err = r.e.fetch(ctx, sources); err != nil {
 		a.keys.missing = noKey{substrat.Errorf(substrat.CodeOf(err), "cannot run %s: a key of %s is missing: %s", a.path, a.agent.Provider, toError(err).Message).
@@ -53,10 +55,16 @@ func (r *runner) fetchKeys(ctx context.Context, a *attempt) {
 	}
 	for _, s := range r.e.cfg.Rules.Servers(a.path, a.agent.Role) {
 		env, err := r.e.fetch(ctx, s.Env)
+		if err == nil {
+			a.keys.headers[s.Name], err = r.e.fetchHeaders(ctx, s.Headers)
+		}
 		if err != nil {
 			a.keys.missing = noServerKey{substrat.Errorf(substrat.CodeOf(err), "cannot run %s: a key of the MCP server %s is missing: %s", a.path, s.Name, toError(err).Message).
 				WithHint("%s", toError(err).Hint)}
 			return
+		}
+		if s.URL != "" {
+			continue // nothing is started for it
 		}
 		a.keys.launches[s.Name] = tool.Launch{Argv: append([]string{s.Command}, s.Args...), Env: env}
 	}
@@ -74,6 +82,19 @@ func (e *Engine) fetch(ctx context.Context, sources map[string]secret.Source) (m
 		e.secrets.Add(hiddenParts(name, sources[name], env[name])...)
 	}
 	return env, nil
+}
+
+// fetchHeaders gets the values of headers, with what stands before them.
+func (e *Engine) fetchHeaders(ctx context.Context, headers map[string]Header) (map[string]string, error) {
+	sources := make(map[string]secret.Source, len(headers))
+	for name, h := range headers {
+		sources[name] = h.Value
+	}
+	values, err := e.fetch(ctx, sources)
+	for name := range values {
+		values[name] = headers[name].Scheme + strings.TrimSpace(values[name])
+	}
+	return values, err
 }
 
 // hiddenParts tells what of a value is secret. What is kept in a file or a keyring is; of what comes from the environment or

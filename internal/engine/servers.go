@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,7 +20,7 @@ import (
 	"substrat.dev/substrat/internal/tool"
 )
 
-// toolCounts remembers how many tools a server has, by its command. A new daemon counts anew.
+// toolCounts remembers how many tools a server has, by its command or address. A new daemon counts anew.
 type toolCounts struct {
 	mu    sync.Mutex
 	known map[string]int
@@ -74,6 +75,11 @@ func (r *runner) addServers(ctx context.Context, a *attempt) error {
 // starter is how the agent's CLI starts a server. One with variables is started by a program of ours that is told them over
 // the agent's socket: so they stand in no file and in no argv of a CLI, and in no other process.
 func (r *runner) starter(a *attempt, s Server) agentcli.MCPServer {
+	if s.URL != "" {
+		server := s.MCPServer
+		server.Headers = a.keys.headers[s.Name]
+		return server
+	}
 	if len(s.Env) == 0 {
 		return s.MCPServer
 	}
@@ -104,10 +110,9 @@ func handOver(cmd *exec.Cmd, options []string) (done func(), err error) {
 	return func() { _ = from.Close(); <-written }, nil
 }
 
-// countTools asks a server for its tools, once: it runs where the agent's will, and sees no more than that.
+// countTools asks a server for its tools, once.
 func (r *runner) countTools(ctx context.Context, a *attempt, s Server) (int, error) {
-	argv := append([]string{s.Command}, s.Args...)
-	key := strings.Join(argv, "\x00") + "\x00" + string(a.agent.Sandbox)
+	key := fmt.Sprintf("%q %q %q %s", s.URL, s.Command, s.Args, a.agent.Sandbox)
 	r.e.toolCounts.mu.Lock()
 	n, ok := r.e.toolCounts.known[key]
 	r.e.toolCounts.mu.Unlock()
@@ -116,30 +121,12 @@ func (r *runner) countTools(ctx context.Context, a *attempt, s Server) (int, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, countTime)
 	defer cancel()
-	dir, options := a.agent.Dir, []string(nil)
-	if a.agent.Sandbox == substrat.Bubblewrap {
-		profile := r.profile(a, agentcli.Command{}, nil)
-		err := r.e.guard(&profile, a.living, a.links, r.holdsFrom(a))
-		if err == nil {
-			options, err = sandbox.Options(profile)
-		}
-		if err != nil {
-			return 0, err
-		}
-		if argv, err = sandbox.Wrap(profile, argv); err != nil {
-			return 0, err
-		}
-		dir = "/"
-	}
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Dir, cmd.WaitDelay = dir, time.Second
-	cmd.Env = r.environment(a, a.keys.launches[s.Name].Env)
-	done, err := handOver(cmd, options)
+	transport, done, err := r.transport(ctx, a, s)
 	if err != nil {
 		return 0, err
 	}
 	defer done()
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "substrat", Version: "1"}, nil).Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "substrat", Version: "1"}, nil).Connect(ctx, transport, nil)
 	if err != nil {
 		return 0, err
 	}
@@ -157,4 +144,74 @@ func (r *runner) countTools(ctx context.Context, a *attempt, s Server) (int, err
 	}
 	r.e.toolCounts.known[key] = n
 	return n, nil
+}
+
+// transport is how a server is asked; done is to be called when it was. A program runs where the agent's will, and sees no more than
+// that; an address, which is the person's own word, is asked from here.
+func (r *runner) transport(ctx context.Context, a *attempt, s Server) (t mcp.Transport, done func(), err error) {
+	if s.URL != "" {
+		client := headed(a.keys.headers[s.Name])
+		return &mcp.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, MaxRetries: -1, DisableStandaloneSSE: true}, func() {}, nil
+	}
+	argv, dir, options := append([]string{s.Command}, s.Args...), a.agent.Dir, []string(nil)
+	if a.agent.Sandbox == substrat.Bubblewrap {
+		profile := r.profile(a, agentcli.Command{}, nil)
+		err := r.e.guard(&profile, a.living, a.links, r.holdsFrom(a))
+		if err == nil {
+			options, err = sandbox.Options(profile)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if argv, err = sandbox.Wrap(profile, argv); err != nil {
+			return nil, nil, err
+		}
+		dir = "/"
+	}
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir, cmd.WaitDelay = dir, time.Second
+	cmd.Env = r.environment(a, a.keys.launches[s.Name].Env)
+	if done, err = handOver(cmd, options); err != nil {
+		return nil, nil, err
+	}
+	return &mcp.CommandTransport{Command: cmd}, done, nil
+}
+
+// headed is a client whose requests carry headers. It follows no redirect: the headers are for the address that was configured.
+func headed(headers map[string]string) *http.Client {
+	return &http.Client{
+		Transport:     headedTransport(headers),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// listMost bounds what a server may say of its tools in one answer.
+const listMost = 16 << 20
+
+// plainTransport keeps no connection: a server is asked once.
+var plainTransport = &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}
+
+type headedTransport map[string]string
+
+// RoundTrip implements http.RoundTripper.
+func (h headedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	for name, value := range h {
+		req.Header.Set(name, value)
+	}
+	resp, err := plainTransport.RoundTrip(req)
+	if err == nil {
+		resp.Body = http.MaxBytesReader(nil, resp.Body, listMost)
+	}
+	return resp, err
+}
+
+// serverHosts are the hosts of the servers that are addresses.
+func serverHosts(servers []agentcli.MCPServer) (hosts []string) {
+	for _, s := range servers {
+		if host := hostOf(s.URL); host != "" {
+			hosts = append(hosts, host)
+		}
+	}
+	return hosts
 }

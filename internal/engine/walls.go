@@ -54,7 +54,7 @@ func DefaultResources() Resources {
 }
 
 // door says what an agent's door lets through: what its provider needs, what the configuration names, the hosts of addresses that its
-// processes are given by name, and what a person allowed.
+// processes are given by name, of its MCP servers, and what a person allowed.
 func (r *runner) door(a *attempt, cmd agentcli.Command, env []string) *door.Policy {
 	if a.living.Network != substrat.NetworkDoor || a.agent.Sandbox == substrat.NoSandbox {
 		return nil
@@ -67,7 +67,7 @@ func (r *runner) door(a *attempt, cmd agentcli.Command, env []string) *door.Poli
 		named = slices.DeleteFunc(named, func(host string) bool { return host == own })
 	}
 	return &door.Policy{
-		Allow: slices.Concat(cmd.Hosts, w.Hosts, named, a.agent.Hosts), Deny: w.DenyHosts, Default: w.Unlisted, Routes: a.routes,
+		Allow: slices.Concat(cmd.Hosts, w.Hosts, named, serverHosts(a.request.MCP), a.agent.Hosts), Deny: w.DenyHosts, Default: w.Unlisted, Routes: a.routes,
 	}
 }
 
@@ -116,17 +116,24 @@ func hostsOf(env []string) []string {
 		if !slices.ContainsFunc(addressed, func(s string) bool { return strings.HasSuffix(name, s) }) {
 			continue
 		}
-		u, err := url.Parse(value)
-		if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
-			continue
+		if host := hostOf(value); host != "" {
+			out = append(out, host)
 		}
-		host := u.Hostname()
-		if p := u.Port(); p != "" {
-			host = net.JoinHostPort(host, p)
-		}
-		out = append(out, strings.ToLower(host))
 	}
 	return out
+}
+
+// hostOf is the host of an address, with its port if it names one; "" for what is no address.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return ""
+	}
+	host := u.Hostname()
+	if p := u.Port(); p != "" {
+		host = net.JoinHostPort(host, p)
+	}
+	return strings.ToLower(host)
 }
 
 // surround adds what the configuration shows of the host to a sandbox.

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -15,10 +16,12 @@ type step struct {
 	Text *string `json:"text"`
 	// Shell runs a command by whatever shell tool is offered, MCP calls the offered tool whose name ends so, Tool the one that
 	// is called exactly so.
-	Shell string         `json:"shell"`
-	MCP   string         `json:"mcp"`
-	Tool  string         `json:"tool"`
-	Args  map[string]any `json:"args"`
+	Shell string `json:"shell"`
+	MCP   string `json:"mcp"`
+	// Server is whose tool an MCP call means where the agent has not shown its tools yet; empty means substrat.
+	Server string         `json:"server"`
+	Tool   string         `json:"tool"`
+	Args   map[string]any `json:"args"`
 	// Status fails with a status of HTTP; Cut breaks the connection in the middle of the answer.
 	Status int  `json:"status"`
 	Cut    bool `json:"cut"`
@@ -159,7 +162,7 @@ func (t talk) callFor(s step, last string, c *choice) {
 		}
 		c.args = s.Args
 		search := t.tool(isSearch)
-		full := "mcp__substrat__" + s.MCP
+		full := "mcp__" + cmp.Or(s.Server, "substrat") + "__" + s.MCP
 		if found == nil && search != nil && !isSearch(last) {
 			found, c.args = search, fill(search, map[string]any{"query": "select:" + full})
 		} else if found == nil && search != nil {

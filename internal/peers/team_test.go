@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -15,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/internal/model"
@@ -170,6 +173,45 @@ func TestPolicy(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(x.work, name)); (err == nil) != want {
 				t.Errorf("%s: %v\n%s", name, err, x.run("log", p.name))
 			}
+		}
+	})
+}
+
+// TestHTTPServer: a server of substrat.toml that is an address is called with its headers, by each program, whose command line does
+// not show them.
+func TestHTTPServer(t *testing.T) {
+	secret := fmt.Sprintf("token-%d", time.Now().UnixNano()) // nobody else on the machine has it in argv
+	server := mcp.NewServer(&mcp.Implementation{Name: "tracker", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "newest_ticket", Description: "Gives the newest ticket"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		shown := ""
+		paths, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+		for _, path := range paths {
+			if data, _ := os.ReadFile(path); bytes.Contains(data, []byte(secret)) {
+				shown = " shown in " + path
+			}
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "ticket 4711" + shown}}}, nil, nil
+	})
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if q.Header.Get("Authorization") != "Bearer "+secret {
+			http.Error(w, "no", http.StatusUnauthorized)
+			return
+		}
+		handler.ServeHTTP(w, q)
+	}))
+	defer func() { s.CloseClientConnections(); s.Close() }()
+	t.Setenv("TRACKER_TOKEN", secret)
+	x := newTeam(t, "[mcp.tracker]", fmt.Sprintf("url = %q", s.URL), `headers = { Authorization = "Bearer $TRACKER_TOKEN" }`)
+	each(t, nil, func(t *testing.T, p peer) {
+		x := &team{t: t, bin: x.bin, env: x.env, work: x.work}
+		x.member(p)
+		x.run("send", p.name, `<<SCRIPT [{"mcp":"newest_ticket","server":"tracker"},{"text":"Done."}] SCRIPT>>`, "--wait", "--timeout", "1m")
+		log := x.run("log", p.name, "--full")
+		x.run("agent", "rm", p.name)
+		// What is between claude-agent-acp and Claude Code is theirs: it hands its servers on in argv.
+		if !strings.Contains(log, "ticket 4711") || strings.Contains(log, "shown in") && p.name != "claude-acp" {
+			t.Errorf("it did not call the server, or shows its secret:\n%s", log)
 		}
 	})
 }

@@ -121,7 +121,7 @@ while True:
     elif method == "session/new":
         session = "s-%d" % (len(sessions()) + 1)
         names = [s["name"] for s in params["mcpServers"] if os.path.exists(s["command"])]
-        assert names == ["substrat"], params
+        assert names == ["substrat", "notes"], params
         save({**sessions(), session: []})
         put({"id": id, "result": {"sessionId": session}})
     elif method == "session/load":
