@@ -131,11 +131,8 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("header %s is %s", name, h.Scheme+value(h.Source))
 		}
 	}
-	if open := remote.OpenKeys(); len(open) != 0 {
-		t.Errorf("open keys: %q", open)
-	}
-	if open := parse(t, "[mcp.x]\nurl = 'https://a'\nheaders = { X-Api-Key = 'k' }").OpenKeys(); len(open) != 1 {
-		t.Errorf("open keys: %q", open)
+	if keys := parse(t, "[mcp.x]\nurl = 'https://a'\nheaders = { X-Api-Key = 'k' }").Keys(); len(keys) != 1 || keys[0].Name != "mcp.x X-Api-Key" || !keys[0].Open {
+		t.Errorf("keys: %+v", keys)
 	}
 	if c.ServersFor("lead", "manager") != nil {
 		t.Error("a manager has the worker's server")
