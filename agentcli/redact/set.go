@@ -114,7 +114,7 @@ func walk(name string, v any, least weight, clean func(string) string) any {
 // Within gives the secret parts of a variable's value: all of it where the name says so, else what looks like one.
 func Within(name, value string) []string {
 	value = strings.TrimSpace(value)
-	if len(value) < knownLeast {
+	if len(value) < knownLeast || common(value) {
 		return nil
 	}
 	if w := weigh(name); (w == sure || w == counted || w == bare && random(value)) && !stands(value) && value[0] != '/' {
@@ -129,11 +129,16 @@ func Within(name, value string) []string {
 	return out
 }
 
+// common reports a value that is a word like those of which programs' formats are made: to take it out everywhere would break them.
+func common(value string) bool {
+	return len(value) < 12 && run(value, "abcdefghijklmnopqrstuvwxyz_") == len(value)
+}
+
 // Given is Within for a value that somebody gave a program from elsewhere, as keys are given: less says that it is secret.
 func Given(name, value string) []string {
 	value = strings.TrimSpace(value)
 	long := len(value) >= 20 && mixed(value) && run(value, alnum) == len(value)
-	if len(value) >= encodedLeast && value[0] != '/' && !stands(value) && (weigh(name) > nothing || random(value) || long) {
+	if len(value) >= encodedLeast && !common(value) && value[0] != '/' && !stands(value) && (weigh(name) > nothing || random(value) || long) {
 		return []string{value}
 	}
 	return Within(name, value)

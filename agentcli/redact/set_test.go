@@ -82,7 +82,7 @@ func TestWithin(t *testing.T) {
 		{"GITHUB_TOKEN", "/path/to", nil},
 		{"HTTPS_PROXY", "http://me:s3cr3tpw@proxy:1", []string{"s3cr3tpw"}},
 		{"CUSTOM_HEADERS", "x-api-key: abc123def456ghi", []string{"abc123def456ghi"}},
-		{"PATH", "/usr/bin:/bin", nil}, {"LANG", "C.UTF-8", nil}, {"HOME", "/home/agent", nil}, {"DB_PASSWORD", "abc", nil},
+		{"PATH", "/usr/bin:/bin", nil}, {"LANG", "C.UTF-8", nil}, {"HOME", "/home/agent", nil}, {"DB_PASSWORD", "abc", nil}, {"DB_PASSWORD", "assistant", nil},
 	} {
 		if got := redact.Within(c.name, c.value); !slices.Equal(got, c.want) {
 			t.Errorf("%s=%s holds %q, not %q", c.name, c.value, got, c.want)
