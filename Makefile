@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS = -s -w -X substrat.dev/substrat/internal/version.linked=$(VERSION)
 BIN = bin/substrat
 
-.PHONY: help build demo test lint soak bench fuzz cross peers check-inspector clean
+.PHONY: help build demo test lint soak bench fuzz cross peers attack check-inspector clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -42,6 +42,10 @@ fuzz: ## every fuzz target, FUZZTIME each (default 1m)
 
 peers: ## real agents (Claude Code, Codex, Gemini CLI) on a scripted model, headless, by ACP and in a team (needs npm)
 	@sh scripts/peers.sh
+
+attack: ## a hostile program inside the sandbox tries to get out, as root and as a user; ATTACK=F01,N0 tries a part
+	@sh scripts/setup.sh bwrap git
+	@CGO_ENABLED=0 go test -tags attack -count 1 -timeout 30m -run 'TestAttack$$' ./internal/attack -v
 
 check-inspector: build ## MCP Inspector lists and calls the tools, in its legacy and modern eras (needs npm)
 	@sh scripts/inspector.sh $(BIN)

@@ -47,6 +47,7 @@ var allowed = map[string]struct {
 	"internal/top":                   {[]string{"", "agentcli", "client"}, "a user of the daemon like any other"},
 	"internal/editor":                {[]string{"", "agentcli", "client"}, "a user of the daemon like any other, for an editor"},
 	"internal/peers":                 {nil, "tests with real programs, behind a build tag"},
+	"internal/attack":                {nil, "attempts to get out of a sandbox, behind a build tag: it sees the daemon from outside, and shares no code with it"},
 	"internal/model":                 {nil, "stands for a foreign service: it shares no code with what is tested against it"},
 	"internal/teamfile":              {[]string{"", "internal/config"}, "a file and its plan: carrying it out is the command line's"},
 	"internal/search":                {[]string{""}, "a view beside the journal: it reads neither journal nor spool"},
