@@ -22,8 +22,10 @@ import (
 const allowedName = "allowed.test"
 
 // speak sends text to a port of the door and gives the beginning of the answer.
-func speak(port, text string) (string, error) {
-	c, err := net.DialTimeout("tcp", "127.0.0.1:"+port, dialTime)
+func speak(port, text string) (string, error) { return speakTo("127.0.0.1:"+port, text) }
+
+func speakTo(addr, text string) (string, error) {
+	c, err := net.DialTimeout("tcp", addr, dialTime)
 	if err != nil {
 		return "", err
 	}
@@ -188,8 +190,14 @@ func door() []attempt {
 		}},
 		{id: "G12", threat: "T11", what: "carry data out in DNS names, by A, TXT, ANY, CHAOS and zone transfers", try: dnsTunnel},
 		{id: "G13", threat: "T11", what: "go around the door: the host's loopback, its address, a public one, by TCP and UDP", try: func(f *facts) outcome {
-			if o := dials("tcp", f.Loopback, f.Machine, f.Loopback6, "1.1.1.1:443", "169.254.169.254:80"); o.Verdict == hole {
-				return o
+			// The door meets every address inside: a connection proves nothing, an answer does.
+			for _, a := range []string{f.Loopback, f.Machine, f.Loopback6, "1.1.1.1:80", "169.254.169.254:80"} {
+				if a == "" {
+					continue
+				}
+				if answer, err := speakTo(a, get("/", "x")); err == nil && through(answer) {
+					return was(hole, "%s answered %.60q", a, answer)
+				}
 			}
 			return asks(dnsQuery, net.JoinHostPort(hostOf(f.Machine), portOf(f.UDP)), "8.8.8.8:53", "1.1.1.1:443")
 		}},

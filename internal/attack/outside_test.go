@@ -182,7 +182,11 @@ func (w *world) populate() {
 	for _, ref := range []string{"lead/victim", "lead/recluse", "witness"} {
 		w.turn(ref, step{"shell": "printf %s " + w.facts.Canary + " > $HOME/secret; printf %s " + w.facts.Canary + " > /tmp/secret"})
 	}
-	w.facts.OldToken = strings.TrimSpace(w.shell("lead/attacker", "cat $SUBSTRAT_TOKEN_FILE"))
+	// By a file: a token that is printed is taken out.
+	w.shell("lead/attacker", "cat $SUBSTRAT_TOKEN_FILE > old-token")
+	old, err := os.ReadFile(filepath.Join(w.facts.Shared, "old-token"))
+	must(err)
+	w.facts.OldToken = strings.TrimSpace(string(old))
 	if len(w.facts.OldToken) < 16 {
 		must(fmt.Errorf("no token of an older turn: %q", w.facts.OldToken))
 	}
