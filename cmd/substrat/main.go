@@ -13,6 +13,7 @@ import (
 	"substrat.dev/substrat/internal/cli"
 	"substrat.dev/substrat/internal/confine"
 	"substrat.dev/substrat/internal/netns"
+	"substrat.dev/substrat/internal/shell"
 	"substrat.dev/substrat/internal/sim"
 	"substrat.dev/substrat/internal/turn"
 )
@@ -29,6 +30,9 @@ func main() {
 	}
 	if len(os.Args) > 2 && os.Args[1] == confine.Command {
 		os.Exit(confine.Main(os.Args[2:]))
+	}
+	if len(os.Args) > 2 && os.Args[1] == shell.Command {
+		os.Exit(shell.Foreground(os.Args[2:]))
 	}
 	runtime.UnlockOSThread()
 	switch filepath.Base(os.Args[0]) {

@@ -50,6 +50,8 @@ type Engine interface {
 	Item(ctx context.Context, id string) (substrat.Item, error)
 	AnswerItem(ctx context.Context, id string, a substrat.Answer) (substrat.Item, error)
 	Reach(ref string, n int) ([]substrat.Attempt, error)
+	Sandbox(ctx context.Context, ref string) (substrat.SandboxView, error)
+	Shell(ctx context.Context, ref string, ask engine.ShellAsk, use engine.ShellUse) error
 	Why(ctx context.Context, ref string) (substrat.Why, error)
 	Graph() substrat.Graph
 	Gate(ctx context.Context, ref string, down bool) (substrat.Agent, error)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"substrat.dev/substrat"
+	"substrat.dev/substrat/internal/engine"
 )
 
 // item is the one thing that the fake needs a person for.
@@ -30,6 +31,18 @@ func (f *fake) AnswerItem(ctx context.Context, id string, a substrat.Answer) (su
 func (f *fake) Reach(ref string, n int) ([]substrat.Attempt, error) {
 	_, err := f.find(ref)
 	return []substrat.Attempt{{Host: ref, Port: n, Verdict: "denied"}}, err
+}
+
+func (f *fake) Sandbox(_ context.Context, ref string) (substrat.SandboxView, error) {
+	a, err := f.find(ref)
+	return substrat.SandboxView{Agent: a.Path}, err
+}
+
+func (f *fake) Shell(ctx context.Context, ref string, ask engine.ShellAsk, use engine.ShellUse) error {
+	if _, err := f.find(ref); err != nil {
+		return err
+	}
+	return use(ctx, engine.ShellPlan{ID: "shell-1", Argv: ask.Argv}, func(engine.ShellNote) {})
 }
 
 func (f *fake) Why(_ context.Context, ref string) (substrat.Why, error) {

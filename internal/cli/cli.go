@@ -75,7 +75,10 @@ type failed struct{ error }
 
 func exitCode(err error) int {
 	var usage usageError
+	var exit exitWith
 	switch {
+	case errors.As(err, &exit):
+		return int(exit)
 	case errors.As(err, &usage):
 		return exitUsage
 	case substrat.CodeOf(err) == substrat.CodeUnavailable:
@@ -88,7 +91,8 @@ func exitCode(err error) int {
 // complain tells what failed and what to do.
 func (a *app) complain(err error) {
 	var shown failed
-	if errors.As(err, &shown) {
+	var exit exitWith
+	if errors.As(err, &shown) || errors.As(err, &exit) {
 		return
 	}
 	e := &substrat.Error{Code: substrat.CodeInternal, Message: err.Error()}
@@ -138,7 +142,7 @@ A daemon that listens on TCP is reached with SUBSTRAT_URL, and SUBSTRAT_API_TOKE
 	root.SetErr(a.Err)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(a.daemonCommand(), a.agentCommand(), a.sendCommand(), a.messageCommand(), a.inboxCommand(), a.attachCommand(), a.logCommand(), a.searchCommand(),
-		a.topCommand(), a.upCommand(), a.workspaceCommand(), a.queueCommand(), a.answerCommand(), a.whyCommand(), a.netCommand(), a.graphCommand(), a.resumeCommand(), a.budgetCommand(), a.remindCommand(),
+		a.topCommand(), a.upCommand(), a.workspaceCommand(), a.queueCommand(), a.answerCommand(), a.whyCommand(), a.netCommand(), a.sandboxCommand(), a.graphCommand(), a.resumeCommand(), a.budgetCommand(), a.remindCommand(),
 		a.runCommand(), a.decodeCommand(), a.providersCommand(), a.acpCommand(), a.sessionCommand(), a.eventsCommand(), a.journalCommand(), a.demoCommand(), a.doctorCommand(), a.mcpCommand(), a.toolCommand(), a.versionCommand())
 	return root
 }

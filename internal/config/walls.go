@@ -72,6 +72,8 @@ type Walls struct {
 	Unlisted                string
 	Nested, Debug           bool
 	FlagOnly                bool
+	// Profiles are the names of those that matched.
+	Profiles []string
 	// Turn bounds a turn; Subtrees bound the turns under an agent, by its path.
 	Turn     Resources
 	Subtrees map[string]Resources
@@ -86,6 +88,7 @@ func (c *Config) WallsFor(path, role, provider string) Walls {
 	for _, name := range slices.Sorted(maps.Keys(c.Profiles)) {
 		if p := c.Profiles[name]; p.matches(path, role) {
 			w.add(p)
+			w.Profiles = append(w.Profiles, name)
 		}
 	}
 	for _, b := range c.Bounds {

@@ -101,7 +101,7 @@ func (r rules) Walls(path string, role substrat.Role, provider string) engine.Wa
 	c := r.c.WallsFor(path, string(role), provider)
 	w := engine.Walls{
 		Read: c.Read, Write: c.Write, Env: map[string]string{}, Network: substrat.Network(c.Network), Hosts: c.Hosts, DenyHosts: c.DenyHosts,
-		Unlisted: c.Unlisted, KeyOutside: r.c.Providers[provider].KeyOutside, Nested: c.Nested, Debug: c.Debug, FlagOnly: c.FlagOnly,
+		Unlisted: c.Unlisted, KeyOutside: r.c.Providers[provider].KeyOutside, Nested: c.Nested, Debug: c.Debug, FlagOnly: c.FlagOnly, Profiles: c.Profiles,
 		Turn: resources(engine.DefaultResources(), c.Turn), Subtrees: map[string]engine.Resources{},
 	}
 	for at, b := range c.Subtrees {

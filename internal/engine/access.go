@@ -11,7 +11,7 @@ import (
 )
 
 // sandboxes tells which sandboxes a turn's processes are in: its own, that of the command that makes its session, and that of
-// a process that the agent keeps between turns. It is nil for an agent that has none.
+// a process that the agent keeps between turns, and those of a person's shells in the agent's sandbox. It is nil for an agent that has none.
 func (r *runner) sandboxes(a *attempt) func() []uint64 {
 	if a.agent.Sandbox != substrat.Bubblewrap {
 		return nil
@@ -24,7 +24,7 @@ func (r *runner) sandboxes(a *attempt) func() []uint64 {
 				out = append(out, ns)
 			}
 		}
-		return out
+		return append(out, r.e.shells.of(r.agent)...)
 	}
 }
 

@@ -107,6 +107,8 @@ type Engine struct {
 	liveMu   sync.Mutex
 	sessions map[string]*session
 
+	shells openShells
+
 	stop     chan struct{}
 	stopOnce sync.Once
 }
@@ -180,6 +182,7 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 	}
 	cancel(errStopped)
 	<-reconciled
+	e.shells.end()
 	e.wg.Wait()
 	stopLoop()
 	err = <-committed

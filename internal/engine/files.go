@@ -43,6 +43,8 @@ func (r *runner) placeFiles(a *attempt, files []agentcli.File) ([]sandbox.Bind, 
 			return nil, substrat.Errorf(substrat.CodeInternal, "cannot place the file %q: not a local path", f.Path)
 		}
 		if f.Root == agentcli.InHome || a.agent.Sandbox == substrat.NoSandbox {
+			// Beside a turn, what that turn was given stays.
+			f.KeepExisting = f.KeepExisting || r.aside != ""
 			if err := writeIn(home, f); err != nil {
 				return nil, err
 			}
@@ -106,7 +108,7 @@ func holds(root *os.Root, f agentcli.File) bool {
 func (r *runner) buildConfig(a *attempt, dirs []string, files []agentcli.File) ([]sandbox.Bind, error) {
 	var binds []sandbox.Bind
 	for _, top := range dirs {
-		built := filepath.Join(r.e.cfg.Home, "agents", a.agent.ID, "config", top)
+		built := filepath.Join(r.configDir(a), top)
 		at := filepath.Join(a.agent.Dir, top)
 		if err := r.buildOne(a, top, built, files); err != nil {
 			return nil, err

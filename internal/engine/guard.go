@@ -86,9 +86,15 @@ func (e *Engine) guardPlaces(p *sandbox.Profile, s sandbox.Bind, places []guard.
 	return nil
 }
 
-// guardPlace makes what has to be there for a place, and tells what is shown there.
+// guardPlace makes what has to be there for a place, and tells what is shown there. Without a holder somebody only wants to know.
 func (e *Engine) guardPlace(dir string, p guard.Place, holder string) (host string, err error) {
 	host = filepath.Join(dir, filepath.FromSlash(p.Rel))
+	switch {
+	case holder == "" && (p.Own || p.Make == guard.MakeFile):
+		return host, nil
+	case holder == "":
+		return filepath.Join(e.cfg.Home, "empty"), nil
+	}
 	if p.Make == guard.MakeFile {
 		return host, guard.MakeEmpty(dir, p.Rel)
 	}

@@ -44,6 +44,9 @@ func (r *runner) place(a *attempt) place {
 
 // sockDir is where the agent's socket is: a live process keeps its place from turn to turn.
 func (r *runner) sockDir(a *attempt) string {
+	if r.aside != "" {
+		return r.aside
+	}
 	if _, live := a.provider.(agentcli.LiveProvider); live {
 		return filepath.Join(r.e.liveDir(r.agent), "sock")
 	}
@@ -51,7 +54,20 @@ func (r *runner) sockDir(a *attempt) string {
 }
 
 // holdsFrom is the directory that notes what was made in the workspace for mounts: they last as long as the process.
-func (r *runner) holdsFrom(a *attempt) string { return filepath.Dir(r.sockDir(a)) }
+func (r *runner) holdsFrom(a *attempt) string {
+	if r.aside != "" {
+		return r.dir
+	}
+	return filepath.Dir(r.sockDir(a))
+}
+
+// configDir is where the configuration directories are built that lie over the workspace's. A turn that runs has its own mounted.
+func (r *runner) configDir(a *attempt) string {
+	if r.aside != "" {
+		return filepath.Join(r.dir, "config")
+	}
+	return filepath.Join(r.e.cfg.Home, "agents", a.agent.ID, "config")
+}
 
 // homeDir is an agent's private home on the host. It holds the CLI's own sessions and configuration.
 func (e *Engine) homeDir(agent string) string {
@@ -195,7 +211,7 @@ func (r *runner) profile(a *attempt, cmd agentcli.Command, config []sandbox.Bind
 			{Host: r.sockDir(a), At: insideSock},
 		},
 		Links:  []sandbox.Link{{Target: "substrat", At: insideBin + "/cursor-agent"}},
-		Nested: a.walls.Nested || cmd.Nested, TmpBytes: a.walls.Turn.Tmp,
+		Nested: a.walls.Nested || cmd.Nested, TmpBytes: a.walls.Turn.Tmp, Terminal: r.aside != "",
 	}
 	p.LastStep = func(mounts []sandbox.Mounted, write, argv []string) ([]string, error) {
 		plan := confine.Plan{

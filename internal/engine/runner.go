@@ -25,6 +25,9 @@ type runner struct {
 	team, agent, turn string
 	dir               string
 
+	// aside, where set, is what is shown as the directory of the agent's socket outside of its turns: for a person's shell.
+	aside string
+
 	cancelled, abandoned chan struct{}
 	cancelOnce, endOnce  sync.Once
 

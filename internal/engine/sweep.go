@@ -20,6 +20,7 @@ func (e *Engine) sweep(ctx context.Context) {
 	e.wg.Go(func() { e.sweepStrays(ctx, open) })
 	e.sweepPlaces()
 	e.sweepCaptures()
+	e.sweepShells()
 }
 
 // sweepStrays ends what lives of turns that were not open when the daemon started. Turns that started since have a runner.

@@ -33,6 +33,8 @@ type Walls struct {
 	Nested, Debug bool
 	// FlagOnly lets the agent write files that programs obey, and only tells of it.
 	FlagOnly bool
+	// Profiles are the names of those that say it.
+	Profiles []string
 	// Turn bounds a turn; Subtrees all turns under an agent together, by its path.
 	Turn     Resources
 	Subtrees map[string]Resources

@@ -49,7 +49,7 @@ func probeBwrap(ctx context.Context) (string, Finding) {
 // probeRun makes the sandbox that turns get, without a workspace. What goes wrong in it is the answer that counts.
 func probeRun(ctx context.Context, bwrap string) Finding {
 	f := Finding{Name: "sandbox", Required: true}
-	args := append(isolation(false), systemMounts("", false, 0)...)
+	args := append(isolation(false, false), systemMounts("", false, 0)...)
 	args = append(args, "--remount-ro", "/", "--chdir", "/", "--", "true")
 	if _, err := run(ctx, bwrap, args...); err != nil {
 		f.Detail = "a trivial sandbox failed: " + err.Error()

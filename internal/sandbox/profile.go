@@ -34,6 +34,9 @@ type Profile struct {
 	Nested bool
 	// TmpBytes is the size of each private tmpfs, 0 for the kernel's default.
 	TmpBytes int64
+	// Terminal keeps the session of whoever starts the sandbox, so that the process has that one's terminal and job control. It is for a
+	// person's shell behind a LastStep that refuses to push input back into terminals; an agent never has it.
+	Terminal bool
 	// Dir is the working directory inside; empty means the workspace.
 	Dir string
 }

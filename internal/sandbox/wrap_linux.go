@@ -28,6 +28,9 @@ func Wrap(p Profile, argv []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.Terminal && p.LastStep == nil {
+		return nil, substrat.Errorf(substrat.CodeInvalid, "cannot make a sandbox: one that keeps a terminal needs a last step")
+	}
 	if argv, err = lastStep(p, mounts, argv); err != nil {
 		return nil, err
 	}
@@ -41,7 +44,7 @@ func Wrap(p Profile, argv []string) ([]string, error) {
 	if p.Door && (p.HostNetwork || p.Etc == "") {
 		return nil, substrat.Errorf(substrat.CodeInvalid, "cannot make a sandbox: a network with an egress door needs an /etc of its own, and is not the host's")
 	}
-	out := append([]string{bwrap}, isolation(p.HostNetwork || p.Door)...)
+	out := append([]string{bwrap}, isolation(p.HostNetwork || p.Door, p.Terminal)...)
 	if p.Nested && os.Getuid() == 0 {
 		// Root cannot be mapped again in a namespace below, so that a sandbox inside could not be made.
 		out = append(out, "--uid", "1000", "--gid", "1000")
@@ -93,12 +96,16 @@ func Options(p Profile) ([]string, error) {
 // isolation holds the options that make it a sandbox. --unshare-user beside --unshare-all makes the user namespace a
 // must; --cap-drop ALL matters when the daemon is root, where bwrap would keep nearly every capability. A network that is kept is
 // the one that bwrap finds: the host's, or one that was made for it.
-func isolation(keepNetwork bool) []string {
+func isolation(keepNetwork, keepSession bool) []string {
 	out := []string{"--unshare-all", "--unshare-user"}
 	if keepNetwork {
 		out = append(out, "--share-net")
 	}
-	return append(out, "--hostname", "substrat", "--die-with-parent", "--new-session", "--cap-drop", "ALL")
+	out = append(out, "--hostname", "substrat", "--die-with-parent")
+	if !keepSession {
+		out = append(out, "--new-session")
+	}
+	return append(out, "--cap-drop", "ALL")
 }
 
 // findBwrap gives the absolute path of a bwrap that is not setuid: a setuid one has a history of escalations and drops

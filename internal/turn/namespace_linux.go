@@ -23,3 +23,12 @@ func PIDNamespace(dir string) (inode uint64, known bool) {
 	}
 	return inode, identify(st.Init.PID) == st.Init
 }
+
+// PIDNamespaceOf gives the pid namespace of a process that is in another one than this.
+func PIDNamespaceOf(pid int) (inode uint64, known bool) {
+	var own, its unix.Stat_t
+	if pid <= 0 || unix.Stat("/proc/self/ns/pid", &own) != nil || unix.Stat(fmt.Sprintf("/proc/%d/ns/pid", pid), &its) != nil {
+		return 0, false
+	}
+	return its.Ino, own.Ino != its.Ino
+}

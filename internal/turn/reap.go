@@ -12,6 +12,15 @@ import (
 	"substrat.dev/substrat"
 )
 
+// ReapMarked makes sure that nothing lives whose environment holds Marker with this id, nor what that started. It is for processes
+// that were marked like a turn's, without being one.
+func ReapMarked(ctx context.Context, id string) error {
+	if !wellFormed(id) {
+		return substrat.Errorf(substrat.CodeInvalid, "cannot reap %q: the id is malformed", id)
+	}
+	return reap(ctx, id, nil)
+}
+
 // Reap makes sure that nothing of a turn lives whose shim was lost. In a sandbox the kernel has done it already, by
 // bwrap's --die-with-parent; a bare process dies with its shim too, but what it had started does not.
 //
