@@ -5,7 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
+	"net"
 	"net/http"
 
 	"substrat.dev/substrat"
@@ -30,7 +30,11 @@ type ShellAsk struct {
 // Shell has the daemon ready an agent's sandbox for a command of the caller's, on the same machine. The daemon sends one line of JSON,
 // what to start, and keeps the sandbox ready until the connection is closed; what it sends after that, or its end, means that it is
 // stopping and that the command has to end.
-func (c *Client) Shell(ctx context.Context, ref string, ask ShellAsk) (io.ReadWriteCloser, error) {
+func (c *Client) Shell(ctx context.Context, ref string, ask ShellAsk) (*Lease, error) {
+	if c.socket == "" {
+		return nil, substrat.Errorf(substrat.CodeForbidden, "a shell in a sandbox is for the machine that the daemon runs on").
+			WithHint("there, by the daemon's socket: unset SUBSTRAT_URL")
+	}
 	body, err := json.Marshal(ask)
 	if err != nil {
 		return nil, substrat.Errorf(substrat.CodeInvalid, "cannot encode the request: %v", err)
@@ -40,9 +44,6 @@ func (c *Client) Shell(ctx context.Context, ref string, ask ShellAsk) (io.ReadWr
 		return nil, substrat.Errorf(substrat.CodeInvalid, "cannot make the request: %v", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	if c.token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.token)
-	}
 	conn, err := c.dial(ctx)
 	if err != nil {
 		return nil, err
@@ -63,14 +64,22 @@ func (c *Client) Shell(ctx context.Context, ref string, ask ShellAsk) (io.ReadWr
 		defer res.Body.Close()
 		return nil, readProblem(res)
 	}
-	return upgraded{conn, in}, nil
+	return &Lease{conn, in}, nil
 }
 
-// upgraded reads what came behind the answer's head first.
-type upgraded struct {
-	io.WriteCloser
+// Lease is a sandbox that the daemon keeps ready, as the connection over which it says so.
+type Lease struct {
+	net.Conn
 	in *bufio.Reader
 }
 
 // Read implements io.Reader.
-func (u upgraded) Read(p []byte) (int, error) { return u.in.Read(p) }
+func (l *Lease) Read(p []byte) (int, error) { return l.in.Read(p) }
+
+// Return tells the daemon that the command has ended. It hangs up when nothing is left of it.
+func (l *Lease) Return() error {
+	if half, ok := l.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return l.Close()
+}

@@ -43,6 +43,8 @@ func TestRoutes(t *testing.T) {
 		{"GET", "/v1/agents/lead%2Fcoder", "", 200, `"path":"lead/coder"`},
 		{"GET", "/v1/agents/nobody", "", 404, `"hint":"substrat agent ls"`},
 		{"GET", "/v1/agents/lead/inspect", "", 200, `"agent":{`},
+		{"GET", "/v1/agents/lead/sandbox", "", 200, `"agent":"lead"`},
+		{"POST", "/v1/agents/lead/shell", `{}`, 403, `"code":"forbidden"`},
 		{"POST", "/v1/agents/lead/messages", `{"text":"hi"}`, 201, `"message_id":"m1"`},
 		{"POST", "/v1/agents/nobody/messages", `{"text":"hi"}`, 404, `"code":"not_found"`},
 		{"POST", "/v1/agents/lead/messages", `{}`, 422, `"code":"invalid"`},

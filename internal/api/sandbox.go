@@ -33,17 +33,20 @@ func (s *server) shell(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, substrat.Errorf(substrat.CodeInvalid, "cannot read what to run: %v", err))
 		return
 	}
-	taken := false
+	var conn net.Conn
 	err := s.Engine.Shell(r.Context(), r.PathValue("ref"), ask, func(ctx context.Context, p engine.ShellPlan, entered func(engine.ShellNote)) error {
-		conn, rw, err := http.NewResponseController(w).Hijack()
+		c, rw, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			return substrat.Errorf(substrat.CodeInternal, "cannot take over the connection: %v", err)
 		}
-		taken = true
-		defer conn.Close()
+		conn = c
 		return lend(ctx, conn, rw, p, entered)
 	})
-	if err != nil && !taken {
+	switch {
+	case conn != nil:
+		// Nothing is left of it now.
+		_ = conn.Close()
+	case err != nil:
 		writeProblem(w, err)
 	}
 }

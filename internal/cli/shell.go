@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -59,8 +60,11 @@ turn; what is tried is noted nowhere. When the daemon stops, the shell is ended.
 // errDaemonGone ends a shell: nobody keeps its places any longer.
 var errDaemonGone = substrat.Errorf(substrat.CodeCancelled, "the shell was ended: the daemon is stopping")
 
+// returnTime bounds how long the daemon may take to clear up.
+const returnTime = 10 * time.Second
+
 // runShell starts what the daemon sends and ends it when the daemon goes.
-func runShell(ctx context.Context, conn io.ReadWriteCloser) (int, error) {
+func runShell(ctx context.Context, conn *client.Lease) (int, error) {
 	in := bufio.NewReader(conn)
 	line, err := in.ReadBytes('\n')
 	var plan shell.Plan
@@ -77,12 +81,15 @@ func runShell(ctx context.Context, conn io.ReadWriteCloser) (int, error) {
 		// Whatever comes means the end.
 		_, _ = in.ReadByte()
 		cancel(errDaemonGone)
+		_, _ = io.Copy(io.Discard, in)
 	})
 	code, err := shell.Run(ctx, plan, func(n shell.Note) { _ = json.NewEncoder(conn).Encode(n) })
 	if err == nil && errors.Is(context.Cause(ctx), errDaemonGone) {
 		err = errDaemonGone
 	}
-	_ = conn.Close()
+	// What was made for it is gone when this command is.
+	_ = conn.SetReadDeadline(time.Now().Add(returnTime))
+	_ = conn.Return()
 	listening.Wait()
 	return code, err
 }

@@ -10,7 +10,7 @@ import (
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/internal/resource"
-	"substrat.dev/substrat/internal/shell"
+	sh "substrat.dev/substrat/internal/shell"
 	"substrat.dev/substrat/internal/team"
 	"substrat.dev/substrat/internal/turn"
 	"substrat.dev/substrat/internal/workspace"
@@ -29,8 +29,8 @@ type ShellAsk struct {
 
 // ShellPlan is what the person's side starts, ShellNote what it tells of it.
 type (
-	ShellPlan = shell.Plan
-	ShellNote = shell.Note
+	ShellPlan = sh.Plan
+	ShellNote = sh.Note
 )
 
 // ShellUse starts the command and returns when it has ended, or ctx has. It tells the first process of the sandbox.
@@ -56,7 +56,7 @@ func (e *Engine) Shell(ctx context.Context, ref string, ask ShellAsk, use ShellU
 		_ = os.RemoveAll(dir)
 		return err
 	}
-	var plan shell.Plan
+	var plan sh.Plan
 	defer func() { e.endShell(dir, plan.Support, plan.Path, a.living) }()
 	if plan, err = r.shellPlan(ctx, a, ask, sock); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (e *Engine) Shell(ctx context.Context, ref string, ask ShellAsk, use ShellU
 	if ctx.Err() != nil {
 		return errShells
 	}
-	inside := func(n shell.Note) {
+	inside := func(n sh.Note) {
 		if ns, ok := turn.PIDNamespaceOf(n.PID); ok {
 			e.shells.add(r.agent, r.turn, ns)
 		}
@@ -74,7 +74,7 @@ func (e *Engine) Shell(ctx context.Context, ref string, ask ShellAsk, use ShellU
 }
 
 // shellPlan makes what a turn would find, and says how a person's command is started there.
-func (r *runner) shellPlan(ctx context.Context, a *attempt, ask ShellAsk, sock string) (p shell.Plan, err error) {
+func (r *runner) shellPlan(ctx context.Context, a *attempt, ask ShellAsk, sock string) (p sh.Plan, err error) {
 	if a.agent.Dir, a.links, err = settleIn(ctx, a.living); err != nil {
 		return p, err
 	}
@@ -104,7 +104,7 @@ func (r *runner) shellPlan(ctx context.Context, a *attempt, ask ShellAsk, sock s
 	if spec.Net != nil && !ask.Keys {
 		spec.Net.Routes = nil // they add keys
 	}
-	p = shell.Plan{
+	p = sh.Plan{
 		ID: r.turn, Argv: spec.Argv, Options: spec.Options, Net: spec.Net, Support: spec.Bounds.Support, Path: spec.Bounds.Path,
 		Env: append(withTerm(spec.Env, ask.Term), turn.Marker+"="+r.turn),
 	}
@@ -112,14 +112,14 @@ func (r *runner) shellPlan(ctx context.Context, a *attempt, ask ShellAsk, sock s
 }
 
 func shellArgv(ask ShellAsk) []string {
-	argv, kind := ask.Argv, shell.Plain
+	argv, kind := ask.Argv, sh.Plain
 	if len(argv) == 0 {
-		argv, kind = []string{"/bin/sh"}, shell.Interactive
+		argv, kind = []string{"/bin/sh"}, sh.Interactive
 	}
 	if !ask.Terminal {
 		return argv
 	}
-	return append([]string{insideBin + "/substrat", shell.Command, kind}, argv...)
+	return append([]string{insideBin + "/substrat", sh.Command, kind}, argv...)
 }
 
 // withTerm tells programs what the person's terminal is.
