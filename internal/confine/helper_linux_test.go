@@ -183,7 +183,11 @@ func (b *box) bare(t testing.TB, argv ...string) result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b.u.run(t, b.env, slices.Insert(full, 1, b.options...)...)
+	set, err := sandbox.Options(b.profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.u.run(t, b.env, slices.Insert(full, 1, append(set, b.options...)...)...)
 }
 
 // confined runs argv under p without a sandbox around it.

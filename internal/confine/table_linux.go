@@ -66,10 +66,30 @@ func calls(p Plan, unixOpen bool) block {
 		when(unix.SYS_SOCKET, sockets(p, unixOpen)),
 		when(unix.SYS_SOCKETPAIR, arg(0), among(unix.AF_UNIX), refuse(unix.EAFNOSUPPORT)),
 	)
+	out = append(out, otherRights()...)
 	if p.NoUDP {
 		out = join(out, fastOpen())
 	}
 	return join(out, allow())
+}
+
+// idBits make a file run with the rights of who owns it. On the host such a file is a way to be the user whose agent made it, for
+// anybody there. openat2 hides its mode in memory; nobody makes such a file with it.
+const idBits = 0o6000
+
+// otherRights refuses to give these bits to a file that is there, or is made.
+func otherRights() block {
+	given := func(number, mode uint32) block {
+		return when(number, arg(mode), whenAny(idBits, refuse(unix.EPERM)), allow())
+	}
+	out := join(given(unix.SYS_FCHMOD, 1), given(unix.SYS_FCHMODAT, 2), given(unix.SYS_FCHMODAT2, 2), given(unix.SYS_MKNODAT, 2),
+		made(unix.SYS_OPENAT, 2, 3))
+	return append(out, otherRightsHere()...)
+}
+
+// made is for calls that make a file only with a flag; without it there is anything where the mode would be.
+func made(number, flags, mode uint32) block {
+	return when(number, arg(flags), whenAny(unix.O_CREAT|unix.O_TMPFILE&^unix.O_DIRECTORY, arg(mode), whenAny(idBits, refuse(unix.EPERM))), allow())
 }
 
 // sockets allows what programs talk with. A family that is not here is refused because it is not bound to the network

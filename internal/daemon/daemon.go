@@ -48,6 +48,12 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := prepareHome(cfg.Home); err != nil {
 		return err
 	}
+	// What lies in it is opened by paths without links.
+	real, err := filepath.EvalSymlinks(cfg.Home)
+	if err != nil {
+		return substrat.Errorf(substrat.CodeStorage, "cannot use %s: %v", cfg.Home, err)
+	}
+	cfg.Home = real
 	configured, err := config.Load(ConfigPath(cfg.Home))
 	if err != nil {
 		return err

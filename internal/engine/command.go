@@ -43,7 +43,7 @@ func (e *Engine) CreateAgent(ctx context.Context, n substrat.NewAgent) (substrat
 }
 
 // fillNew checks what a person gave and fills in a root's defaults.
-func (e *Engine) fillNew(n substrat.NewAgent, c *team.Create, id string) error {
+func (e *Engine) fillNew(n substrat.NewAgent, c *team.Create, id string) (err error) {
 	if c.Provider == "" && c.Parent == "" {
 		c.Provider = DefaultProvider
 	}
@@ -89,18 +89,24 @@ func (e *Engine) fillNew(n substrat.NewAgent, c *team.Create, id string) error {
 		}
 		return nil
 	}
-	return checkDir(c.Dir)
+	c.Dir, err = checkDir(c.Dir)
+	return err
 }
 
-// checkDir refuses a workspace that is not there.
-func checkDir(dir string) error {
+// checkDir refuses a workspace that is not there, and gives the path without the links that a person has in it: one that shows up in
+// it later is not theirs.
+func checkDir(dir string) (string, error) {
 	if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir || strings.ContainsAny(dir, "\x00\n\r") {
-		return substrat.Errorf(substrat.CodeInvalid, "cannot use %q as a workspace: not an absolute, clean path", dir)
+		return "", substrat.Errorf(substrat.CodeInvalid, "cannot use %q as a workspace: not an absolute, clean path", dir)
 	}
-	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
-		return substrat.Errorf(substrat.CodeInvalid, "cannot use %s as a workspace: no such directory", dir)
+	real, err := filepath.EvalSymlinks(dir)
+	if err == nil {
+		var st os.FileInfo
+		if st, err = os.Stat(real); err == nil && st.IsDir() {
+			return real, nil
+		}
 	}
-	return nil
+	return "", substrat.Errorf(substrat.CodeInvalid, "cannot use %s as a workspace: no such directory", dir)
 }
 
 // DefaultProvider is what a root agent runs when nobody says otherwise: the built-in simulator, which needs no account.

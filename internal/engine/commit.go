@@ -33,7 +33,14 @@ type response struct {
 // Do decides a command, makes its events durable, folds them and answers. Meta's time and limits are filled in. When
 // ctx ends first the command may still happen.
 func (e *Engine) Do(ctx context.Context, teamID string, m team.Meta, c team.Command) (json.RawMessage, error) {
-	return e.submit(ctx, &request{team: teamID, meta: m, cmd: c})
+	answer, err := e.submit(ctx, &request{team: teamID, meta: m, cmd: c})
+	var end team.EndOfChain
+	if errors.As(err, &end) && m.Actor.Agent != "" {
+		if _, err := e.submit(ctx, &request{team: teamID, cmd: team.TellChain{ID: e.NewID(), Agent: m.Actor.Agent}}); err != nil && ctx.Err() == nil {
+			e.cfg.Log.Warn("the user was not told that a chain of messages ended", "agent", m.Actor.Agent, "error", err)
+		}
+	}
+	return answer, err
 }
 
 func (e *Engine) submit(ctx context.Context, r *request) (json.RawMessage, error) {

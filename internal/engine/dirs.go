@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"substrat.dev/substrat"
+	"substrat.dev/substrat/internal/straight"
 )
 
 // sharedDir is a directory in a workspace over which turns show their configuration. A mount needs a directory to be
@@ -53,7 +54,7 @@ func (e *Engine) holdDir(at spot, turnDir string) error {
 	if d == nil {
 		d = &sharedDir{users: map[string]struct{}{}}
 	}
-	root, err := os.OpenRoot(at.workspace)
+	root, err := straight.Root(at.workspace)
 	if err != nil {
 		return wrapIO("open the workspace", err)
 	}
@@ -129,7 +130,7 @@ func (e *Engine) releaseDirs(turnDir string) {
 
 // removeEmpty removes a directory that has nothing in it, without following a link out of the workspace.
 func removeEmpty(at spot) {
-	root, err := os.OpenRoot(at.workspace)
+	root, err := straight.Root(at.workspace)
 	if err != nil {
 		return
 	}

@@ -18,6 +18,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
@@ -193,14 +194,27 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 }
 
 // prepareEtc readies the files that all sandboxes share. Without them sandboxes show the host's, which takes longer.
+// Each daemon makes its own: a turn that a daemon before started may be about to mount the one of that time.
 func (e *Engine) prepareEtc() {
-	etc := filepath.Join(e.cfg.Home, "etc")
+	all := filepath.Join(e.cfg.Home, "etc")
+	etc := filepath.Join(all, strconv.FormatInt(e.epoch, 10))
+	forgotten, err := os.ReadDir(all)
+	if err == nil {
+		for _, d := range forgotten {
+			if info, err := d.Info(); err == nil && time.Since(info.ModTime()) > etcKept {
+				_ = os.RemoveAll(filepath.Join(all, d.Name()))
+			}
+		}
+	}
 	if err := sandbox.PrepareEtc(etc); err != nil {
 		e.cfg.Log.Warn("sandboxes start more slowly", "error", err)
 		return
 	}
 	e.etc = etc
 }
+
+// etcKept is how long a turn may take to be mounted.
+const etcKept = time.Hour
 
 // spareShims is how many shims wait for a turn: what a reply and the turn it wakes take before there are new ones.
 const spareShims = 2

@@ -14,6 +14,7 @@ import (
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/agentcli"
 	"substrat.dev/substrat/internal/sandbox"
+	"substrat.dev/substrat/internal/straight"
 )
 
 // Bounds of what is shown again from the user's own configuration directory.
@@ -171,7 +172,7 @@ func hasEntries(dir string) bool {
 // copyConfig copies the regular files of the user's own directory: what is there to read stays readable, a link leads
 // nowhere, and servers that a repository brings along are not started (mcp.json is replaced, never merged).
 func copyConfig(workspace, top string, into *os.Root) error {
-	root, err := os.OpenRoot(workspace)
+	root, err := straight.Root(workspace)
 	if err != nil {
 		return wrapIO("open the workspace", err)
 	}
@@ -210,28 +211,8 @@ func copyFile(from, to *os.Root, p string) (int64, error) {
 
 // ensureDir makes an agent's workspace when it is missing: a subdirectory that its parent named, or a directory of our own.
 func ensureDir(dir string) error {
-	if st, err := os.Stat(dir); err == nil {
-		if !st.IsDir() {
-			return substrat.Errorf(substrat.CodeInvalid, "cannot use %s as a workspace: not a directory", dir)
-		}
-		return nil
+	if err := straight.MkdirAll(dir, 0o700); err != nil {
+		return substrat.Errorf(substrat.CodeInvalid, "cannot use %s as a workspace: %v", dir, err)
 	}
-	// The nearest ancestor that exists is opened as a root: nothing below it is followed out of it.
-	up := filepath.Dir(dir)
-	for up != "/" {
-		if _, err := os.Lstat(up); err == nil {
-			break
-		}
-		up = filepath.Dir(up)
-	}
-	root, err := os.OpenRoot(up)
-	if err != nil {
-		return wrapIO("open the directory above the workspace", err)
-	}
-	defer root.Close()
-	rel, err := filepath.Rel(up, dir)
-	if err != nil {
-		return wrapIO("find the workspace", err)
-	}
-	return wrapIO("make the workspace", root.MkdirAll(rel, 0o700))
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"substrat.dev/substrat"
+	"substrat.dev/substrat/internal/straight"
 	"substrat.dev/substrat/internal/team"
 	"substrat.dev/substrat/internal/tool"
 	"substrat.dev/substrat/internal/workspace"
@@ -173,14 +174,15 @@ func settlePlace(ctx context.Context, base, sub string, made bool, tree *team.Tr
 	} else if err := ensureDir(base); err != nil {
 		return "", err
 	}
+	root, err := straight.Root(base)
+	if err != nil {
+		return "", substrat.Errorf(substrat.CodeInvalid, "cannot use the workspace %s: %v", base, err).
+			WithHint("a link that was put in its place is not followed; where it is yours, name the directory itself")
+	}
+	defer root.Close()
 	if sub == "" || sub == "." {
 		return base, nil
 	}
-	root, err := os.OpenRoot(base)
-	if err != nil {
-		return "", wrapIO("open the workspace", err)
-	}
-	defer root.Close()
 	// A root follows links that stay inside it and no others.
 	if err := root.MkdirAll(sub, 0o755); err != nil {
 		return "", substrat.Errorf(substrat.CodeInvalid, "cannot use %s of the workspace %s: %v", sub, base, err).
@@ -194,6 +196,10 @@ func settlePlace(ctx context.Context, base, sub string, made bool, tree *team.Tr
 	real, err := filepath.EvalSymlinks(filepath.Join(base, sub))
 	if err != nil {
 		return "", wrapIO("find the workspace", err)
+	}
+	// It is looked at by name once more, and may be another by now.
+	if real != base && !strings.HasPrefix(real, base+"/") {
+		return "", substrat.Errorf(substrat.CodeInvalid, "cannot use %s of the workspace %s: a symbolic link leads out of it", sub, base)
 	}
 	return real, nil
 }

@@ -3,13 +3,13 @@ package engine
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"substrat.dev/substrat"
 	"substrat.dev/substrat/internal/sandbox"
+	"substrat.dev/substrat/internal/straight"
 	"substrat.dev/substrat/internal/team"
 	"substrat.dev/substrat/internal/workspace"
 )
@@ -113,7 +113,7 @@ func captured(workspace, bin string, env *substrat.WorkspaceEnv) (set map[string
 		}
 	}
 	// The directory may have gone since; a link in its place is not followed out of the workspace.
-	root, err := os.OpenRoot(workspace)
+	root, err := straight.Root(workspace)
 	if err != nil || env.Dir == "" {
 		return set, unset, ""
 	}

@@ -191,13 +191,22 @@ func (r *runner) spec(a *attempt, cmd agentcli.Command) (turn.Spec, error) {
 	if spec.Options, err = sandbox.Options(profile); err != nil {
 		return spec, err
 	}
-	spec.Argv, err = sandbox.Wrap(profile, cmd.Argv)
+	if spec.Argv, err = sandbox.Wrap(profile, cmd.Argv); err == nil {
+		spec.Argv, spec.Options = hideOptions(spec.Argv, spec.Options)
+	}
 	spec.Dir, spec.Secrets = "/", r.secrets(a)
 	return spec, err
 }
 
 // secrets are the values that must not be in what the turn's process leaves behind.
 func (r *runner) secrets(a *attempt) []string { return append(r.e.secrets.Values(), a.token) }
+
+// hideOptions moves bwrap's options from argv to those that go by a descriptor: they name paths of the host, and the first process
+// inside has the same argv.
+func hideOptions(argv, options []string) (short, all []string) {
+	end := slices.Index(argv, "--")
+	return append([]string{argv[0]}, argv[end:]...), slices.Concat(argv[1:end], options)
+}
 
 // profile says what the turn's sandbox shows.
 func (r *runner) profile(a *attempt, cmd agentcli.Command, config []sandbox.Bind) sandbox.Profile {

@@ -100,10 +100,10 @@ func (e *Engine) CreateWorkspace(ctx context.Context, n substrat.NewWorkspace) (
 			}
 		}
 	case n.Dir != "":
-		if err := checkDir(n.Dir); err != nil {
+		if c.Dir, err = checkDir(n.Dir); err != nil {
 			return substrat.Workspace{}, err
 		}
-		c.Dir, c.Made = n.Dir, false
+		c.Made = false
 	}
 	if _, err := e.Do(ctx, teamID, team.Meta{}, c); err != nil {
 		return substrat.Workspace{}, err
@@ -219,7 +219,9 @@ func (e *Engine) LinkWorkspace(ctx context.Context, ref string, n substrat.NewLi
 	return e.changeWorkspace(ctx, ref, func(id string) (team.Command, error) {
 		c := team.LinkDir{Workspace: id, At: n.At, Dir: n.Dir, ReadOnly: n.ReadOnly, Host: n.Host}
 		if n.Host != "" {
-			return c, checkDir(n.Host)
+			var err error
+			c.Host, err = checkDir(n.Host)
+			return c, err
 		}
 		_, source, err := e.findWorkspace(n.Source)
 		c.Source = source

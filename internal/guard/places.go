@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"substrat.dev/substrat"
+	"substrat.dev/substrat/internal/straight"
 )
 
 // Make says what has to be made where nothing is, before something can be mounted there.
@@ -67,7 +68,7 @@ func (o Options) Drop(all []Finding) []Finding {
 // git directory if that lies in it. What lies inside comes after what it lies in. A link in such a place is refused, since
 // nothing can be mounted over it, and the agent could replace it.
 func Places(dir string, o Options) ([]Place, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := straight.Root(dir)
 	if err != nil {
 		return nil, substrat.Errorf(substrat.CodeInvalid, "cannot protect the workspace %s: %v", dir, err)
 	}
@@ -90,7 +91,7 @@ func TreePlaces(common, own string) ([]Place, error) {
 	if err != nil || !filepath.IsLocal(rel) {
 		return nil, substrat.Errorf(substrat.CodeInvalid, "cannot protect the repository %s: the worktree's part of it is elsewhere", common)
 	}
-	root, err := os.OpenRoot(common)
+	root, err := straight.Root(common)
 	if err != nil {
 		return nil, substrat.Errorf(substrat.CodeInvalid, "cannot protect the repository %s: %v", common, err)
 	}
@@ -284,7 +285,7 @@ func (f *finder) directory(rel string) {
 
 // MakeEmpty makes the empty file of a place, and leaves what is there.
 func MakeEmpty(dir, rel string) error {
-	root, err := os.OpenRoot(dir)
+	root, err := straight.Root(dir)
 	if err != nil {
 		return substrat.Errorf(substrat.CodeInvalid, "cannot protect the workspace %s: %v", dir, err)
 	}

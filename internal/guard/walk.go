@@ -11,6 +11,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"substrat.dev/substrat/internal/straight"
 )
 
 // Bounds of one look at a workspace. What lies beyond is not seen, and Cut says so.
@@ -61,7 +63,7 @@ type Snapshot struct {
 // and when ctx ends, with its error.
 func Take(ctx context.Context, dir string) (Snapshot, error) {
 	s := Snapshot{Root: dir, Taken: time.Now(), Entries: map[string]Entry{}}
-	root, err := os.OpenRoot(dir)
+	root, err := straight.Root(dir)
 	if err != nil {
 		return s, err
 	}

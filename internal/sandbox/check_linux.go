@@ -72,6 +72,10 @@ func checkWorkspace(path, privateHome string) (string, error) {
 			return "", err
 		}
 	}
+	if real != path {
+		return "", substrat.Errorf(substrat.CodeInvalid, "cannot make a sandbox: the workspace %s is, or lies behind, a symbolic link", path).
+			WithHint("name the directory itself")
+	}
 	return real, nil
 }
 

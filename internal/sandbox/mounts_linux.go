@@ -8,9 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"substrat.dev/substrat"
+	"substrat.dev/substrat/internal/straight"
 )
 
 // mount is one thing that the profile adds to the system. host is resolved; empty for a link.
@@ -34,7 +33,9 @@ func userMounts(p Profile) ([]string, []mount, error) {
 	}
 	var out []string
 	for i := range all {
-		all[i].look()
+		if err := all[i].look(); err != nil {
+			return nil, nil, err
+		}
 	}
 	for _, m := range all {
 		out = append(out, m.options(all)...)
@@ -42,12 +43,18 @@ func userMounts(p Profile) ([]string, []mount, error) {
 	return out, all, nil
 }
 
-// look notes which file or directory the source is, so that another one in its place is known.
-func (m *mount) look() {
-	var st unix.Stat_t
-	if m.host != "" && unix.Stat(m.host, &st) == nil {
-		m.dev, m.ino = uint64(st.Dev), st.Ino //nolint:unconvert // Dev has another size elsewhere.
+// look notes which file or directory the source is, so that another one in its place is known. The source was resolved: a link in it
+// was put there since.
+func (m *mount) look() error {
+	if m.host == "" {
+		return nil
 	}
+	_, id, err := straight.Stat(m.host)
+	if err != nil {
+		return substrat.Errorf(substrat.CodeInvalid, "cannot make a sandbox: the %s: %v", m.what, err)
+	}
+	m.dev, m.ino = id.Dev, id.Ino
+	return nil
 }
 
 func depth(path string) int { return strings.Count(path, "/") }

@@ -19,7 +19,10 @@ var etcFiles = []string{
 var etcNetworkFiles = []string{"gai.conf", "resolv.conf"}
 
 // tmpDirs are the places that are private, writable and gone with the sandbox.
-var tmpDirs = []string{"/dev/shm", "/tmp", "/run", "/var/tmp"}
+var tmpDirs = []string{"/dev/shm", "/tmp", "/var/tmp"}
+
+// rootOwned are the parts of /proc that change the machine and not a process.
+var rootOwned = []string{"sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi"}
 
 // systemMounts is the minimal read-only system. Later mounts lie over earlier ones, so the tmpfs come before what the
 // profile adds and a workspace below /tmp is seen.
@@ -30,7 +33,13 @@ func systemMounts(etc string, hostNetwork bool, tmpBytes int64) []string {
 	}
 	out = append(out, etcMounts(etc, hostNetwork)...)
 	out = append(out, "--ro-bind-try", "/opt", "/opt", "--proc", "/proc", "--dev", "/dev")
-	for _, dir := range tmpDirs {
+	if os.Getuid() == 0 {
+		// Root inside is root to these files, whatever rights it has lost; for anybody else their modes are wall enough.
+		for _, name := range rootOwned {
+			out = append(out, "--ro-bind-try", "/proc/"+name, "/proc/"+name)
+		}
+	}
+	for _, dir := range append([]string{"/run"}, tmpDirs...) {
 		if tmpBytes > 0 {
 			out = append(out, "--size", strconv.FormatInt(tmpBytes, 10))
 		}

@@ -51,7 +51,8 @@ func Wrap(p Profile, argv []string) ([]string, error) {
 	}
 	out = append(out, systemMounts(p.Etc, p.HostNetwork, p.TmpBytes)...)
 	out = append(out, user...)
-	out = append(out, "--remount-ro", "/", "--chdir", dir, "--")
+	// What lies in /run is ours: an agent that could rename it could put another program in the place of our relay.
+	out = append(out, "--remount-ro", "/run", "--remount-ro", "/", "--chdir", dir, "--")
 	return append(out, argv...), nil
 }
 

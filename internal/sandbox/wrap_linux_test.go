@@ -38,7 +38,7 @@ func TestWrapArgv(t *testing.T) {
 		systemMounts("", false, 0),
 		[]string{"--bind", home, "/home/agent", "--symlink", "x", "/run/l", "--ro-bind", tool, "/home/agent/bin"},
 		[]string{"--bind", ws, ws, "--bind", tool, tool, "--ro-bind", cfg, ws + "/.cursor"},
-		[]string{"--remount-ro", "/", "--chdir", ws, "--", "agent", "--bind", "/", "/"},
+		[]string{"--remount-ro", "/run", "--remount-ro", "/", "--chdir", ws, "--", "agent", "--bind", "/", "/"},
 	)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("argv (-want +got):\n%s", diff)

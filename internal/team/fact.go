@@ -74,6 +74,7 @@ var facts = map[string]func() Fact{
 	"workspace.unlinked": func() Fact { return &DirUnlinked{} },
 	"workspace.env_set":  func() Fact { return &WorkspaceEnvSet{} },
 	"workspace.overlap":  func() Fact { return &OverlapFound{} },
+	"chain.stopped":      func() Fact { return &ChainStopped{} },
 	"net.attempt":        func() Fact { return &HostReached{} },
 	"net.allowed":        func() Fact { return &HostAllowed{} },
 	"permission.kept":    func() Fact { return &ContentApproved{} },

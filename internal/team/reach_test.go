@@ -1,6 +1,7 @@
 package team
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -36,4 +37,24 @@ func TestReach(t *testing.T) {
 	}
 	st.refused(user, AllowHost{Agent: "lead", Host: "*"}, substrat.CodeInvalid, "not a name")
 	st.refused(user, AllowHost{Agent: "nobody", Host: "a.b"}, substrat.CodeTerminated, "ended")
+}
+
+// TestChainIsTold: who is refused for the length of a chain is told of to the user, once in a turn.
+func TestChainIsTold(t *testing.T) {
+	st := tell(t)
+	st.lim.Hops = 1
+	st.tellAgent("coder", "m1")
+	a, _ := st.turn("coder", "t1")
+	_, _, err := st.do(a, "", Send{ID: "m2", Recipient: "lead", Text: "on and on"})
+	var end EndOfChain
+	if !errors.As(err, &end) || substrat.CodeOf(err) != substrat.CodeLimit {
+		t.Fatalf("%v", err)
+	}
+	before := len(st.journal)
+	for i := range 2 {
+		st.must(user, TellChain{ID: fmt.Sprint("told", i), Agent: "coder"})
+	}
+	if n := len(st.journal) - before; n != 2 {
+		t.Errorf("%d events of one end of a chain", n)
+	}
 }

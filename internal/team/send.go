@@ -173,9 +173,17 @@ func (d *decision) checkChain(m Message) error {
 	return nil
 }
 
+// EndOfChain marks the refusal of what would make a chain of messages longer than it may be.
+type EndOfChain struct{ refusal *substrat.Error }
+
+func (e EndOfChain) Error() string { return e.refusal.Error() }
+
+// Unwrap gives the refusal itself.
+func (e EndOfChain) Unwrap() error { return e.refusal }
+
 func (d *decision) tooManyHops(what string) error {
-	return substrat.Errorf(substrat.CodeLimit, "cannot %s: this chain of messages is %d long, which is the limit", what, d.Limits.Hops).
-		WithHint("end your turn; the user has to continue from here")
+	return EndOfChain{substrat.Errorf(substrat.CodeLimit, "cannot %s: this chain of messages is %d long, which is the limit", what, d.Limits.Hops).
+		WithHint("end your turn; the user has to continue from here")}
 }
 
 // chain finds the longest chain of messages that the agent's open turn continues, and the next place in it.

@@ -93,6 +93,8 @@ type Agent struct {
 	Heard      []Heard `json:"heard,omitempty"`
 	// Overlaps are files that others change too, as far as somebody was told.
 	Overlaps []Overlap `json:"overlaps,omitempty"`
+	// ChainTold is the turn of which the user was told that a chain of messages ended in it.
+	ChainTold string `json:"chain_told,omitempty"`
 	// Hosts are what a person let it reach beside what the configuration names; Reached is how far its attempts were noted.
 	Hosts   []string `json:"hosts,omitempty"`
 	Reached Reached  `json:"reached,omitzero"`
