@@ -42,7 +42,7 @@ func TestReach(t *testing.T) {
 // TestChainIsTold: who is refused for the length of a chain is told of to the user, once in a turn.
 func TestChainIsTold(t *testing.T) {
 	st := tell(t)
-	st.lim.Hops = 1
+	st.lim.Hops = 0
 	st.tellAgent("coder", "m1")
 	a, _ := st.turn("coder", "t1")
 	_, _, err := st.do(a, "", Send{ID: "m2", Recipient: "lead", Text: "on and on"})
