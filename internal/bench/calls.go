@@ -23,7 +23,7 @@ func (b *bench) relayOf(d *daemon, turn string) (*mcp.ClientSession, *exec.Cmd, 
 	if err != nil {
 		return nil, nil, err
 	}
-	cmd := exec.Command(b.bin, "mcp")
+	cmd := exec.Command(b.shim(), "mcp")
 	cmd.Env = []string{"SUBSTRAT_SOCKET=" + filepath.Join(dir, "sock", "agent.sock"), "SUBSTRAT_TOKEN=" + string(token)}
 	s, err := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil).Connect(d.ctx, &mcp.CommandTransport{Command: cmd}, nil)
 	return s, cmd, err
@@ -91,6 +91,7 @@ func (b *bench) toolCalls() error {
 	b.row("c3 with 16 callers at once,       p50", "", ms(pct(many, 0.5)), 0, "", true)
 	rss, pss, _ := memory(cmd.Process.Pid)
 	b.row("e1 relay, proportional memory", "", fmt.Sprintf("%.1f MB", pss), 0, fmt.Sprintf("≤ 1.5 MB (resident %.1f)", rss), pss <= 1.5)
+	b.shimRows(d)
 	return d.Terminate(d.ctx, "lead", "")
 }
 
@@ -202,11 +203,11 @@ func (b *bench) relayStart() error {
 	}
 	env := []string{"SUBSTRAT_SOCKET=" + filepath.Join(dir, "sock", "agent.sock"), "SUBSTRAT_TOKEN=" + string(token)}
 	boxed := []string{"bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/usr", "/usr", "--proc", "/proc", "--dev", "/dev",
-		"--ro-bind", b.bin, b.bin, "--ro-bind", filepath.Join(dir, "sock"), filepath.Join(dir, "sock"), "--"}
+		"--ro-bind", b.shim(), b.shim(), "--ro-bind", filepath.Join(dir, "sock"), filepath.Join(dir, "sock"), "--"}
 	for name, wrap := range map[string][]string{"c4 relay start → initialize, bare": nil, "c4 relay start → initialize, bubblewrap": boxed} {
 		var took []float64
 		for range b.n(60) {
-			argv := append(append([]string(nil), wrap...), b.bin, "mcp")
+			argv := append(append([]string(nil), wrap...), b.shim(), "mcp")
 			v, err := initialize(argv, env)
 			if err != nil {
 				return err

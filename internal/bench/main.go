@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"substrat.dev/substrat/internal/netns"
 )
 
 // unit is one measurement.
@@ -23,6 +25,7 @@ type unit struct {
 var units = []unit{
 	{"b1", (*bench).turnBare}, {"b2", (*bench).turnBoxed}, {"b4", (*bench).slots}, {"c", (*bench).toolCalls}, {"c4", (*bench).relayStart},
 	{"d", (*bench).durable}, {"e", (*bench).idle}, {"f", (*bench).restart}, {"g", (*bench).create}, {"h", (*bench).decode},
+	{"w1", (*bench).walls}, {"w2", (*bench).egress},
 }
 
 // bench is one run.
@@ -33,6 +36,14 @@ type bench struct {
 }
 
 func main() {
+	if len(os.Args) > 2 {
+		switch os.Args[1] {
+		case netns.Command:
+			os.Exit(netns.Main(os.Args[2:]))
+		case fetchCommand:
+			os.Exit(fetchMain(os.Args[2]))
+		}
+	}
 	var b bench
 	only := flag.String("only", "", "units to measure, as in b1,d; default all")
 	flag.StringVar(&b.bin, "substrat", "bin/substrat", "the binary to measure")

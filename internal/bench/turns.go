@@ -9,17 +9,23 @@ import (
 	"substrat.dev/substrat"
 )
 
-// bareRun runs the agent as a plain child, or under a wrapper, and splits its time.
+// bareRun runs the agent as a plain child, or under a wrapper.
 func (b *bench) bareRun(wrap ...string) (float64, error) {
+	before, after, err := b.bareSplit(wrap...)
+	return before + after, err
+}
+
+// bareSplit does so too, and splits its time as that of a turn.
+func (b *bench) bareSplit(wrap ...string) (before, after float64, err error) {
 	argv := slices.Concat(wrap, []string{b.self, "-p", "--", "hello"})
 	began := mono()
 	out, err := exec.Command(argv[0], argv[1:]...).Output()
 	done := mono()
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	t0, t1, err := stamps(string(out))
-	return float64(t0-began+done-t1) / 1e6, err
+	return float64(t0-began) / 1e6, float64(done-t1) / 1e6, err
 }
 
 // bwrapFloor is what a sandbox costs by itself: every namespace, and the mounts that a program needs to run. The network
