@@ -57,7 +57,7 @@ func (b *bench) toolCalls() error {
 		return err
 	}
 	defer d.stop()
-	if err := d.agent("lead", substrat.Bubblewrap); err != nil {
+	if err := d.agent("lead", substrat.NoSandbox); err != nil {
 		return err
 	}
 	if _, err := d.CreateAgent(d.ctx, substrat.NewAgent{Name: "sink", Parent: "lead"}); err != nil {
@@ -189,7 +189,7 @@ func (b *bench) relayStart() error {
 		return err
 	}
 	defer d.stop()
-	if err := d.agent("lead", substrat.Bubblewrap); err != nil {
+	if err := d.agent("lead", substrat.NoSandbox); err != nil {
 		return err
 	}
 	turn, err := d.openTurn("lead")

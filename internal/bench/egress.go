@@ -166,7 +166,7 @@ func (s *servers) inside(self string, f fetch) (got fetched, err error) {
 		go func() { served <- d.Serve(ctx, door.Listeners{TCP: sockets.TCP, DNS: sockets.UDP[53]}) }()
 		err = json.NewDecoder(out).Decode(&got)
 		stop()
-		<-served
+		err = errors.Join(err, <-served)
 	}
 	var status syscall.WaitStatus
 	if _, bad := syscall.Wait4(pid, &status, 0, nil); bad != nil || status.ExitStatus() != 0 {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -33,7 +34,8 @@ func main() {
 		session = os.Args[i+1]
 	}
 	fmt.Printf(`{"type":"system","subtype":"init","session_id":%q,"model":"bench"}`+"\n", session)
-	if _, rest, ok := strings.Cut(os.Args[len(os.Args)-1], "sleep="); ok {
+	prompt, _ := io.ReadAll(os.Stdin)
+	if _, rest, ok := strings.Cut(string(prompt), "sleep="); ok {
 		n, _ := strconv.Atoi(strings.TrimSpace(rest))
 		time.Sleep(time.Duration(n) * time.Millisecond)
 	}
