@@ -93,8 +93,16 @@ func openExactly(path string) (int, unix.Stat_t, error) {
 // fdPath names an open file, whatever lies at its path by now.
 func fdPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
-// mountID gives the mount that an open file belongs to.
+// mountID gives the mount that an open file belongs to. Kernels before Linux 5.8 say so in a file only.
 func mountID(fd int) (uint64, error) {
+	var st unix.Statx_t
+	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_MNT_ID, &st); err == nil && st.Mask&unix.STATX_MNT_ID != 0 {
+		return st.Mnt_id, nil
+	}
+	return mountIDInProc(fd)
+}
+
+func mountIDInProc(fd int) (uint64, error) {
 	info, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(fd))
 	if err != nil {
 		return 0, err

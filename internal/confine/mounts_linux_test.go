@@ -155,3 +155,21 @@ func TestMountPoints(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// The quick way to a mount's number and the one that old kernels have say the same.
+func TestMountIDs(t *testing.T) {
+	seen := map[uint64]bool{}
+	for _, at := range []string{"/", "/proc", "/dev"} {
+		fd, err := unix.Open(at, unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(fd)
+		quick, err1 := mountID(fd)
+		slow, err2 := mountIDInProc(fd)
+		if err1 != nil || err2 != nil || quick != slow || seen[quick] {
+			t.Errorf("%s: %d (%v) and %d (%v)", at, quick, err1, slow, err2)
+		}
+		seen[quick] = true
+	}
+}
