@@ -13,7 +13,7 @@ import (
 )
 
 // A turn's start writes some twenty of these files and reads some ten, so they are opened without what os.File does for files
-// that one waits for: that is half of the time.
+// that one waits for, which is some two fifths of the time.
 
 // write sets one of a group's files.
 func write(dir, file string, value any) error {
