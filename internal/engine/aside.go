@@ -61,13 +61,17 @@ func (e *Engine) aside(ctx context.Context, ref, name, dir string) (r *runner, a
 	return r, a, sock, nil
 }
 
-// asideCommand is how the agent's CLI would be started, of which the files and what it has to see matter.
-func (r *runner) asideCommand(a *attempt) (agentcli.Command, error) {
+// asideCommand is how the agent's CLI would be started, of which the files and what it has to see matter. Keys says whether its keys
+// were fetched.
+func (r *runner) asideCommand(a *attempt, keys bool) (agentcli.Command, error) {
 	r.fillRequest(a)
 	if a.provider.Info().MCP {
 		for _, s := range r.e.cfg.Rules.Servers(a.path, a.agent.Role) {
 			a.request.MCP = append(a.request.MCP, r.starter(a, s))
 		}
 	}
-	return a.provider.Command(a.request)
+	if !keys {
+		return a.provider.Command(a.request)
+	}
+	return r.command(a)
 }

@@ -27,7 +27,7 @@ func (e *Engine) Sandbox(ctx context.Context, ref string) (v substrat.SandboxVie
 		m.Base = filepath.Join(m.Base, m.Dir)
 		a.links = append(a.links, m)
 	}
-	cmd, err := r.asideCommand(a)
+	cmd, err := r.asideCommand(a, false)
 	if err != nil {
 		return v, err
 	}
@@ -49,6 +49,9 @@ func (e *Engine) Sandbox(ctx context.Context, ref string) (v substrat.SandboxVie
 	}
 	if a.walls.FlagOnly {
 		v.Notes = append(v.Notes, `files that programs obey are not protected, only told of (config = "flag")`)
+	}
+	if a.walls.KeyOutside {
+		v.Notes = append(v.Notes, "the provider's key stays outside: the egress door adds it to requests, and what is set inside stands for it")
 	}
 	viewMounts(&v, p)
 	sources, _ := e.cfg.Rules.Surroundings(a.agent.Provider)

@@ -27,9 +27,10 @@ type ShellAsk struct {
 	Term     string `json:"term,omitempty"`
 }
 
-// ShellPlan is what the person's side starts, ShellNote what it tells of it.
 type (
+	// ShellPlan is what the person's side starts.
 	ShellPlan = sh.Plan
+	// ShellNote is what it tells of that.
 	ShellNote = sh.Note
 )
 
@@ -87,7 +88,7 @@ func (r *runner) shellPlan(ctx context.Context, a *attempt, ask ShellAsk, sock s
 			return p, err
 		}
 	}
-	cmd, err := r.asideCommand(a)
+	cmd, err := r.asideCommand(a, ask.Keys)
 	if err != nil {
 		return p, err
 	}
@@ -100,9 +101,6 @@ func (r *runner) shellPlan(ctx context.Context, a *attempt, ask ShellAsk, sock s
 	spec, err := r.spec(a, cmd)
 	if err != nil {
 		return p, err
-	}
-	if spec.Net != nil && !ask.Keys {
-		spec.Net.Routes = nil // they add keys
 	}
 	p = sh.Plan{
 		ID: r.turn, Argv: spec.Argv, Options: spec.Options, Net: spec.Net, Support: spec.Bounds.Support, Path: spec.Bounds.Path,
