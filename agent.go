@@ -38,9 +38,23 @@ type Sandbox string
 const (
 	// Bubblewrap runs every turn in its own namespaces; a turn that cannot have them does not run.
 	Bubblewrap Sandbox = "bwrap"
+	// Landlock runs turns on the host, with what Landlock and a filter of system calls can hold and nothing else: for
+	// hosts where bubblewrap cannot run. Only by explicit choice.
+	Landlock Sandbox = "landlock"
 	// NoSandbox runs turns as plain processes of the daemon's user. Only by explicit choice.
 	NoSandbox Sandbox = "none"
 )
+
+// Holds says how much it holds: what an agent makes is never held by less than it is itself. An unknown one holds nothing.
+func (s Sandbox) Holds() int {
+	switch s {
+	case Bubblewrap:
+		return 2
+	case Landlock:
+		return 1
+	}
+	return 0
+}
 
 // Network says what an agent's processes can reach.
 type Network string

@@ -24,7 +24,7 @@ go to the editor's user. Each session of the editor is a root of its own, unless
 	flags.StringVarP(&o.New.Provider, "provider", "p", "", "which CLI a root that is made runs; the daemon's default if not given")
 	flags.StringVarP(&o.New.Model, "model", "m", "", "its model")
 	flags.StringVar(&o.New.Instructions, "instructions", "", "its standing instructions")
-	flags.StringVar(&sandbox, "sandbox", "", "its sandbox: bwrap or none")
+	flags.StringVar(&sandbox, "sandbox", "", "its sandbox: bwrap, landlock or none")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		c, err := a.client()
 		if err != nil {

@@ -27,7 +27,8 @@ func (a *app) agentCreate() *cobra.Command {
 		Long: `Create an agent: a root of a new team, or with --parent a member of one. No process is started before its first message.
 
 Without --dir a root gets an empty directory of its own, and a child works in its parent's. Every turn runs in a
-bubblewrap sandbox. --sandbox none runs it as a plain process with all of your rights; every listing shows that.`,
+bubblewrap sandbox. --sandbox landlock is for hosts where bubblewrap cannot run and is no full wall (substrat doctor tells what it
+holds there); --sandbox none runs it as a plain process with all of your rights. Every listing shows either.`,
 		Example: `  substrat agent create lead --dir ~/src/project --role manager
   substrat agent create coder --parent lead --instructions "You mend code and run the tests."
   substrat agent create critic --parent lead --role reviewer --instructions @critic.md
@@ -72,7 +73,7 @@ bubblewrap sandbox. --sandbox none runs it as a plain process with all of your r
 	f.StringVar(&role, "role", "", "worker (default), reviewer (read-only workspace) or manager")
 	f.StringVar(&instructions, "instructions", "", "standing instructions, or @FILE to read them from")
 	f.StringVar(&n.Model, "model", "", "the model its provider is to use")
-	f.StringVar(&sandbox, "sandbox", "", "bwrap (default) or none")
+	f.StringVar(&sandbox, "sandbox", "", "bwrap (default), landlock or none")
 	f.StringVar(&network, "network", "", "none, door (named hosts only) or host (default door where the provider needs a network)")
 	f.DurationVar(&wall, "wall", 0, "the longest a turn may take (default 2h)")
 	f.DurationVar(&silence, "silence", 0, "the longest a turn may print nothing (default 30m)")

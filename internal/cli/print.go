@@ -39,7 +39,9 @@ func loud(word string, bad bool) string {
 	return word
 }
 
-func boxed(x substrat.Agent) string { return loud(string(x.Sandbox), x.Sandbox == substrat.NoSandbox) }
+func boxed(x substrat.Agent) string {
+	return loud(string(x.Sandbox), x.Sandbox.Holds() < substrat.Bubblewrap.Holds())
+}
 
 func netted(x substrat.Agent) string {
 	return loud(string(x.Network), x.Network == substrat.NetworkHost)

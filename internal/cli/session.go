@@ -229,7 +229,7 @@ it is, and may go on by itself. The agent works where the conversation was held,
 	fl.StringVar(&n.Parent, "parent", "", "the agent it is under")
 	fl.StringVar(&n.Dir, "workspace", "", "the directory it works in")
 	fl.StringVar(&n.Model, "model", "", "the model its provider is to use")
-	fl.StringVar(&sandbox, "sandbox", "", "bwrap (default) or none")
+	fl.StringVar(&sandbox, "sandbox", "", "bwrap (default), landlock or none")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s, err := a.loadSession(cmd.Context(), f, args[0], func(agentcli.Message) error { return nil })
 		if err != nil && !(s.ID != "" && substrat.CodeOf(err) == substrat.CodeUnsupported) {

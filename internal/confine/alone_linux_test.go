@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -87,6 +88,9 @@ func TestLandlockAlone(t *testing.T) {
 			fmt.Sprintf("kill=%d", os.Getpid()):   "EPERM",
 			"call=ptrace attach":                  "EPERM",
 			"call=mount":                          "EPERM",
+			"sharing":                             "refused",
+			fmt.Sprintf("limit=%d", os.Getpid()):  "EPERM",
+			"limit=0":                             "done",
 			fmt.Sprintf("read=/proc/%d/environ", os.Getpid()): "EACCES",
 		}
 		argv := []string{self, tryCommand}
@@ -97,6 +101,12 @@ func TestLandlockAlone(t *testing.T) {
 		for name, w := range want {
 			if got[name] != w {
 				t.Errorf("%s: %s, want %s", name, got[name], w)
+			}
+		}
+		anyNet := with(alone(ws), func(p *Plan) { p.AnyNet, p.NoUDP = true, false })
+		for what, w := range tries(t, u.confined(t, anyNet, self, tryCommand, "tcp="+open, "tcp="+shut, "listen=127.0.0.1:0", "udp=127.0.0.1:53", "read="+other+"/file")) {
+			if want := map[bool]string{true: "EACCES", false: "done"}[strings.HasPrefix(what, "read=")]; w != want {
+				t.Errorf("with the host's network %s: %s, want %s", what, w, want)
 			}
 		}
 		got = tries(t, u.confined(t, alone(ws), self, tryCommand, "tcp="+open, "unix=/absent"))

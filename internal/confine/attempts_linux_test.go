@@ -181,6 +181,21 @@ var verbs = map[string]func(string) error{
 		}
 		return unix.Kill(n, 0)
 	},
+	"sharing": func(string) error {
+		for _, n := range sharing {
+			if err := call(uintptr(n), none, 0, 0, 0, 0, 0)(); !errors.Is(err, unix.EPERM) {
+				return fmt.Errorf("call %d: %w", n, err)
+			}
+		}
+		return errors.New("refused")
+	},
+	"limit": func(pid string) error {
+		n, err := strconv.Atoi(pid)
+		if err != nil {
+			return err
+		}
+		return unix.Prlimit(n, unix.RLIMIT_CPU, nil, &unix.Rlimit{})
+	},
 	"killchild": func(string) error {
 		cmd := exec.Command("sleep", "100")
 		if err := cmd.Start(); err != nil {

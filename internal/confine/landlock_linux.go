@@ -90,6 +90,9 @@ func restrictAlone(p Plan) error {
 	if places.err != nil {
 		return places.err
 	}
+	if p.AnyNet {
+		config.HandledAccessNet = 0
+	}
 	for _, port := range p.ConnectTCP {
 		places.rules = append(places.rules, landlock.ConnectTCP(port))
 	}

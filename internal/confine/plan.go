@@ -65,6 +65,8 @@ type Plan struct {
 	// ConnectTCP are the ports that may be connected to with LandlockMust; no port may be listened on. Landlock knows
 	// ports and not addresses, so a port is open on every host. Without any, there are no internet sockets at all.
 	ConnectTCP []uint16 `json:"connect_tcp,omitempty"`
+	// AnyNet leaves the internet's sockets as the host has them, with LandlockMust.
+	AnyNet bool `json:"any_net,omitempty"`
 	// Nested leaves namespaces and mounts to agents that sandbox their own tools. Of LandlockBest only the scopes of
 	// signals and abstract sockets remain then, because a process with Landlock's file rules cannot mount.
 	Nested bool `json:"nested,omitempty"`
@@ -147,14 +149,17 @@ func parse(args []string) (Plan, []string, error) {
 func (p *Plan) check() error {
 	switch p.Landlock {
 	case LandlockBest, LandlockOff:
-		if len(p.Read) > 0 || len(p.ConnectTCP) > 0 {
-			return invalid("places to read and ports belong to Landlock %q alone", LandlockMust)
+		if len(p.Read) > 0 || len(p.ConnectTCP) > 0 || p.AnyNet {
+			return invalid("places to read, ports and the host's network belong to Landlock %q alone", LandlockMust)
 		}
 	case LandlockMust:
 		if p.Nested {
 			return invalid("a process whose only wall is Landlock cannot make sandboxes of its own")
 		}
-		if !p.NoUDP {
+		if p.AnyNet && (p.NoUDP || len(p.ConnectTCP) > 0) {
+			return invalid("the whole network of the host is open, and a part of it is not")
+		}
+		if !p.NoUDP && !p.AnyNet {
 			return invalid("Landlock alone does not hold UDP: the plan must refuse it")
 		}
 		for _, at := range p.Write {

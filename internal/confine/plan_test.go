@@ -48,6 +48,8 @@ func TestArgvRefuses(t *testing.T) {
 		"does not hold UDP":      {"/self", change(must, func(p *Plan) { p.NoUDP = false }), []string{"x"}},
 		"belong to Landlock":     {"/self", change(off, func(p *Plan) { p.Read = []string{"/"} }), []string{"x"}},
 		"/dev is the host's":     {"/self", change(must, func(p *Plan) { p.Write = []string{"/dev"} }), []string{"x"}},
+		"a part of it is not":    {"/self", change(must, func(p *Plan) { p.AnyNet = true }), []string{"x"}},
+		"the host's network":     {"/self", change(off, func(p *Plan) { p.AnyNet = true }), []string{"x"}},
 		"port 0":                 {"/self", change(must, func(p *Plan) { p.ConnectTCP = []uint16{0} }), []string{"x"}},
 		`"rel" is not a clean`:   {"/self", change(off, func(p *Plan) { p.Write = []string{"rel"} }), []string{"x"}},
 		`"/a/../b" is not a`:     {"/self", change(off, func(p *Plan) { p.Mounts = []Mount{{At: "/a/../b"}} }), []string{"x"}},

@@ -30,6 +30,12 @@ var debugging = []uint32{
 	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD, unix.SYS_KCMP,
 }
 
+// Calls that share memory and queues with all processes of the user, where no namespace of its own holds them.
+var sharing = []uint32{
+	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
+	unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
+}
+
 const (
 	newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER |
 		unix.CLONE_NEWPID | unix.CLONE_NEWNET
@@ -57,6 +63,11 @@ func calls(p Plan, unixOpen bool) block {
 	}
 	if !p.Debug {
 		deny(unix.EPERM, debugging)
+	}
+	if p.Landlock == LandlockMust {
+		deny(unix.EPERM, sharing)
+		// The limits of the user's other processes, the daemon among them: a limit on time ends its process.
+		out = append(out, when(unix.SYS_PRLIMIT64, arg(0), among(0), refuse(unix.EPERM))...)
 	}
 	out = join(out,
 		when(unix.SYS_IOCTL, arg(1), when(unix.TIOCSTI, refuse(unix.EPERM)), when(unix.TIOCLINUX, refuse(unix.EPERM)), allow()),
@@ -103,7 +114,7 @@ func sockets(p Plan, unixOpen bool) block {
 		arg(2), among(0, unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_ICMP, unix.IPPROTO_ICMPV6, unix.IPPROTO_MPTCP),
 		refuse(unix.EPROTONOSUPPORT))
 	switch {
-	case p.Landlock == LandlockMust && len(p.ConnectTCP) == 0:
+	case p.Landlock == LandlockMust && len(p.ConnectTCP) == 0 && !p.AnyNet:
 		internet = refuse(unix.EACCES)
 	case p.NoUDP:
 		// MPTCP and SCTP are streams too, and Landlock's rules for TCP do not see them.

@@ -69,13 +69,13 @@ func (e *Engine) fillNew(n substrat.NewAgent, c *team.Create, id string) (err er
 		return substrat.Errorf(substrat.CodeInvalid, "cannot use network %.40q", n.Network).WithHint("none, door or host")
 	}
 	switch c.Sandbox {
-	case substrat.Bubblewrap, substrat.NoSandbox:
+	case substrat.Bubblewrap, substrat.Landlock, substrat.NoSandbox:
 	case "":
 		if c.Parent == "" {
 			c.Sandbox = substrat.Bubblewrap
 		}
 	default:
-		return substrat.Errorf(substrat.CodeInvalid, "cannot use sandbox %.40q", c.Sandbox).WithHint("bwrap or none")
+		return substrat.Errorf(substrat.CodeInvalid, "cannot use sandbox %.40q", c.Sandbox).WithHint("bwrap, landlock or none")
 	}
 	if c.Sandbox == substrat.NoSandbox {
 		if n.Network != "" && n.Network != substrat.NetworkHost {

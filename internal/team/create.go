@@ -81,6 +81,9 @@ func (c Create) decide(d *decision) (any, error) {
 	if err := d.narrowRole(c, &a); err != nil {
 		return nil, err
 	}
+	if err := checkDoor(a); err != nil {
+		return nil, err
+	}
 	switch a.Role {
 	case "":
 		a.Role = substrat.Worker
@@ -200,8 +203,12 @@ func (d *decision) childOf(c Create, a *Agent) error {
 		}
 		// What an agent spawns is contained at least as it is itself, whatever was asked for.
 		a.Limits = p.Limits
-		if a.Sandbox != substrat.Bubblewrap {
+		if a.Sandbox.Holds() <= p.Sandbox.Holds() {
 			a.Sandbox = p.Sandbox
+		}
+		if a.Sandbox == substrat.Landlock && p.Sandbox == substrat.Landlock && a.Network == substrat.NetworkDoor {
+			// There is no door here: a person has chosen for its parent what takes its place.
+			a.Network = p.Network
 		}
 	}
 	if c.Workspace != "" || c.Own != nil {
@@ -240,6 +247,15 @@ func (d *decision) checkSpawn(p *Agent, c Create) error {
 			WithHint("workspace_subdir names a directory below your own workspace")
 	}
 	return nil
+}
+
+// checkDoor refuses an egress door where there is no network namespace for it. What takes its place a person says.
+func checkDoor(a Agent) error {
+	if a.Sandbox != substrat.Landlock || a.Network != substrat.NetworkDoor {
+		return nil
+	}
+	return substrat.Errorf(substrat.CodeInvalid, "cannot create %q: sandbox landlock has no network namespace, and so no door to hold its network to named hosts", a.Name).
+		WithHint("choose: network none, or network host, which leaves the host's whole network open to it")
 }
 
 // inherit fills what a child does not name from its parent.

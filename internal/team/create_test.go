@@ -101,6 +101,12 @@ func TestSpawnNeverWidens(t *testing.T) {
 		{substrat.Bubblewrap, "nonsense", substrat.Bubblewrap},
 		{substrat.NoSandbox, "", substrat.NoSandbox},
 		{substrat.NoSandbox, substrat.Bubblewrap, substrat.Bubblewrap},
+		{substrat.NoSandbox, substrat.Landlock, substrat.Landlock},
+		{substrat.NoSandbox, "nonsense", substrat.NoSandbox},
+		{substrat.Bubblewrap, substrat.Landlock, substrat.Bubblewrap},
+		{substrat.Landlock, substrat.NoSandbox, substrat.Landlock},
+		{substrat.Landlock, "", substrat.Landlock},
+		{substrat.Landlock, substrat.Bubblewrap, substrat.Bubblewrap},
 	} {
 		st := tell(t)
 		st.must(user, Create{ID: "p", Name: "p", Parent: "lead", Sandbox: tc.parent, Limits: &substrat.TurnLimits{WallSeconds: 1}})
@@ -123,6 +129,25 @@ func TestSpawnGetsNoMoreNetwork(t *testing.T) {
 	if got := st.s.Agents["x"].Network; got != substrat.NetworkHost {
 		t.Errorf("network %q", got)
 	}
+}
+
+// Without a network namespace there is no door: a person says what takes its place, and a child gets no more than that.
+func TestLandlockHasNoDoor(t *testing.T) {
+	st := tell(t)
+	c := Create{ID: "x", Name: "x", Parent: "lead", Provider: "cursor", Sandbox: substrat.Landlock, Network: substrat.NetworkDoor}
+	st.refused(user, c, substrat.CodeInvalid, "no door")
+	c.Network = substrat.NetworkNone
+	st.must(user, c)
+	c.ID, c.Name, c.Network = "y", "y", substrat.NetworkHost
+	st.must(user, c)
+	child := Create{ID: "c", Name: "c", Provider: "cursor", Network: substrat.NetworkDoor}
+	st.refused(st.busy("x", "t1"), child, substrat.CodeForbidden, "needs the network, which you do not have")
+	st.must(st.busy("y", "t2"), child)
+	if a := st.s.Agents["c"]; a.Sandbox != substrat.Landlock || a.Network != substrat.NetworkHost {
+		t.Errorf("the child has sandbox %s, network %s", a.Sandbox, a.Network)
+	}
+	inherits := Create{ID: "d", Name: "d", Parent: "y", Provider: "cursor", Network: substrat.NetworkDoor}
+	st.refused(user, inherits, substrat.CodeInvalid, "no door")
 }
 
 func TestSpawnStaysInTheWorkspace(t *testing.T) {

@@ -167,8 +167,8 @@ func (r *reader) read(m member, path, parent string) (Agent, error) {
 		return Agent{}, r.bad(written, "it has instructions and instructions_file")
 	case m.Role != "" && !slices.Contains([]string{"worker", "reviewer", "manager"}, m.Role):
 		return Agent{}, r.bad(written, "no role %q: worker, reviewer or manager", m.Role)
-	case m.Sandbox != "" && m.Sandbox != "bwrap" && m.Sandbox != "none":
-		return Agent{}, r.bad(written, "no sandbox %q: bwrap or none", m.Sandbox)
+	case m.Sandbox != "" && m.Sandbox != "bwrap" && m.Sandbox != "landlock" && m.Sandbox != "none":
+		return Agent{}, r.bad(written, "no sandbox %q: bwrap, landlock or none", m.Sandbox)
 	case m.Network != "" && m.Network != "none" && m.Network != "door" && m.Network != "host":
 		return Agent{}, r.bad(written, "no network %q: none, door or host", m.Network)
 	}

@@ -86,8 +86,11 @@ func about(x substrat.Agent) string {
 	if x.Model != "" {
 		parts = append(parts, x.Model)
 	}
-	if x.Sandbox == substrat.NoSandbox {
+	switch x.Sandbox {
+	case substrat.NoSandbox:
 		parts = append(parts, "NO SANDBOX")
+	case substrat.Landlock:
+		parts = append(parts, "LANDLOCK ONLY")
 	}
 	if x.Permitted {
 		parts = append(parts, "one turn may pass its gate")
