@@ -43,7 +43,7 @@ func (r *runner) placeFiles(a *attempt, files []agentcli.File) ([]sandbox.Bind, 
 		if !filepath.IsLocal(f.Path) {
 			return nil, substrat.Errorf(substrat.CodeInternal, "cannot place the file %q: not a local path", f.Path)
 		}
-		if f.Root == agentcli.InHome || a.agent.Sandbox == substrat.NoSandbox {
+		if f.Root == agentcli.InHome || a.agent.Sandbox != substrat.Bubblewrap {
 			// Beside a turn, what that turn was given stays.
 			f.KeepExisting = f.KeepExisting || r.aside != ""
 			if err := writeIn(home, f); err != nil {

@@ -71,7 +71,7 @@ func (r *runner) bring(ctx context.Context, a *attempt) error {
 	if err := ensureDir(dir); err != nil {
 		return err
 	}
-	if a.agent.Sandbox == substrat.NoSandbox {
+	if a.agent.Sandbox != substrat.Bubblewrap {
 		// In a sandbox the workspace is at its own path, and nothing on the way there is a link.
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
 			dir = real

@@ -211,6 +211,9 @@ func (l *liveRun) process(ctx context.Context) (greeted bool, err error) {
 	if err := l.s.writeIdent(ident{Process: l.s.process, Plan: plan}); err != nil {
 		return false, err
 	}
+	if err := l.r.tellWalls(ctx, l.a); err != nil {
+		return false, err
+	}
 	l.s.t, err = l.r.e.launcher.Start(ctx, filepath.Join(l.s.dir, "run"), spec)
 	return false, err
 }

@@ -95,8 +95,8 @@ func (r *runner) fillRequest(a *attempt) {
 	if raceOptions != "" {
 		a.request.MCP[0].Env["GORACE"] = raceOptions
 	}
-	if a.agent.Sandbox == substrat.NoSandbox && a.agent.Turns == 1 && !a.provider.Info().NeedsProgram {
-		// Nothing may be written into the user's tree, and outside a sandbox nothing can be shown over it.
+	if a.agent.Sandbox != substrat.Bubblewrap && a.agent.Turns == 1 && !a.provider.Info().NeedsProgram {
+		// Nothing may be written into the user's tree, and without mounts nothing can be shown over it.
 		a.request.Prompt = a.instructions + "\n\n" + a.prompt
 	}
 }
@@ -165,7 +165,7 @@ func (r *runner) spec(a *attempt, cmd agentcli.Command) (turn.Spec, error) {
 	r.e.learn(spec.Env)
 	if !spec.Sandboxed {
 		if len(a.links) > 0 {
-			return spec, substrat.Errorf(substrat.CodeUnsupported, "cannot show links of the workspace: the agent has no sandbox").
+			return spec, substrat.Errorf(substrat.CodeUnsupported, "cannot show links of the workspace: the agent's sandbox has no mounts").
 				WithHint("create it with sandbox bwrap, or unlink them")
 		}
 		set, _, dir := captured(a.agent.Dir, r.place(a).bin, a.living.Env)
@@ -175,6 +175,11 @@ func (r *runner) spec(a *attempt, cmd agentcli.Command) (turn.Spec, error) {
 		spec.Secrets = r.secrets(a)
 		if dir != "" {
 			spec.Dir = dir
+		}
+		if a.agent.Sandbox == substrat.Landlock {
+			if err := r.alone(a, cmd, &spec); err != nil {
+				return spec, err
+			}
 		}
 		return spec, wrapIO("make a directory for temporary files", os.MkdirAll(r.place(a).tmp, 0o700))
 	}

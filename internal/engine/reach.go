@@ -56,7 +56,7 @@ func (e *Engine) reachPath(agent string) string {
 
 // followReach works until stop is called, which waits for it. dir is the process's own directory, process its name.
 func (r *runner) followReach(ctx context.Context, a *attempt, t *turn.Turn, process, dir string) (stop func()) {
-	if a.living.Network != substrat.NetworkDoor || a.agent.Sandbox == substrat.NoSandbox {
+	if a.living.Network != substrat.NetworkDoor || a.agent.Sandbox != substrat.Bubblewrap {
 		return func() {}
 	}
 	f := &reach{r: r, a: a, t: t, process: process, dir: dir, seen: map[string]bool{}}

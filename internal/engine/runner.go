@@ -246,6 +246,9 @@ func (r *runner) process(ctx context.Context, a *attempt) (*turn.Turn, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.tellWalls(ctx, a); err != nil {
+		return nil, err
+	}
 	return r.e.launcher.Start(ctx, dir, spec)
 }
 
@@ -341,6 +344,10 @@ func (r *runner) judgeExit(a *attempt, result agentcli.Result, exit turn.Exit, s
 		return *ended
 	}
 	if result.Terminal {
+		return v
+	}
+	if why, ok := neverRan(exit.Code, stderr); ok {
+		v.outcome, v.class, v.detail = substrat.FailedTurn, substrat.ClassSandbox, why
 		return v
 	}
 	switch exit.Reason {

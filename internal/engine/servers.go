@@ -168,6 +168,11 @@ func (r *runner) transport(ctx context.Context, a *attempt, s Server) (t mcp.Tra
 		}
 		dir = "/"
 	}
+	if a.agent.Sandbox == substrat.Landlock {
+		if argv, dir, err = r.confined(a, agentcli.Command{Argv: argv}, dir); err != nil {
+			return nil, nil, err
+		}
+	}
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir, cmd.WaitDelay = dir, time.Second
 	cmd.Env = r.environment(a, a.keys.launches[s.Name].Env)

@@ -91,6 +91,9 @@ func (r *runner) awaitSession(ctx context.Context, t *turn.Turn) ([]byte, agentc
 	if exit.Reason == turn.StartFailed {
 		return nil, agentcli.Exit{}, substrat.Errorf(substrat.CodeNotInstalled, "cannot start the agent: %s", exit.Err)
 	}
+	if why, ok := neverRan(exit.Code, t.StderrTail()); ok && len(out) == 0 {
+		return nil, agentcli.Exit{}, substrat.Errorf(substrat.CodeUnsupported, "%s", why)
+	}
 	return out, agentcli.Exit{Code: exit.Code, Signal: exit.Signal, Stderr: t.StderrTail()}, nil
 }
 

@@ -58,7 +58,7 @@ func DefaultResources() Resources {
 // door says what an agent's door lets through: what its provider needs, what the configuration names, the hosts of addresses that its
 // processes are given by name, of its MCP servers, and what a person allowed.
 func (r *runner) door(a *attempt, cmd agentcli.Command, env []string) *door.Policy {
-	if a.living.Network != substrat.NetworkDoor || a.agent.Sandbox == substrat.NoSandbox {
+	if a.living.Network != substrat.NetworkDoor || a.agent.Sandbox != substrat.Bubblewrap {
 		return nil
 	}
 	w := a.walls

@@ -32,3 +32,8 @@ func Probe(context.Context) Report {
 func PrepareEtc(string) error {
 	return substrat.Errorf(substrat.CodeUnsupported, "cannot sandbox on this platform")
 }
+
+// Alone refuses on this platform.
+func Alone(Profile, ...string) (Places, error) {
+	return Places{}, substrat.Errorf(substrat.CodeUnsupported, "cannot sandbox on this platform")
+}

@@ -78,7 +78,7 @@ func Decide(s *State, m Meta, c Command) ([]Entry, json.RawMessage, error) {
 	}
 	actor := s.actorName(m.Actor)
 	switch c.(type) {
-	case Start, Bind, End, Expire, Settle, Warn, NoteRefusal:
+	case Start, Bind, End, Expire, Settle, Warn, NoteRefusal, NoteWalls:
 		actor = substrat.System
 	}
 	entries := make([]Entry, len(d.facts))

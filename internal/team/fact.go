@@ -79,6 +79,7 @@ var facts = map[string]func() Fact{
 	"net.allowed":        func() Fact { return &HostAllowed{} },
 	"permission.kept":    func() Fact { return &ContentApproved{} },
 	"access.refused":     func() Fact { return &AccessRefused{} },
+	"sandbox.partial":    func() Fact { return &WallsNoted{} },
 	"workspace.flagged":  func() Fact { return &FilesFlagged{} },
 }
 
