@@ -157,7 +157,7 @@ func operate(ctx context.Context, e *engine.Engine, ref string, conn io.ReadWrit
 	return tool.Serve(ctx, e, tool.Caller{Team: a.Team, Agent: a.ID, Operator: true, Name: a.Path}, conn)
 }
 
-// ownOnly lets only this user's processes, and root's, connect. The socket's mode says the same; this holds also where
+// ownOnly lets only this user's processes, and root's, connect, and of these none that is behind the walls of a turn. The socket's mode says the same; this holds also where
 // the directory was opened up by mistake.
 type ownOnly struct {
 	net.Listener
@@ -171,10 +171,14 @@ func (l ownOnly) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		uid, err := sock.PeerUID(c)
-		if err == nil && (uid == os.Geteuid() || uid == 0) {
+		walled := false
+		if err == nil && uid == os.Geteuid() {
+			walled, err = engine.Walled(c)
+		}
+		if err == nil && !walled && (uid == os.Geteuid() || uid == 0) {
 			return c, nil
 		}
-		l.log.Warn("refused a connection", "uid", uid, "error", err)
+		l.log.Warn("refused a connection", "uid", uid, "from a turn", walled, "error", err)
 		_ = c.Close()
 	}
 }

@@ -31,7 +31,10 @@ type world struct {
 	dir  string
 	env  []string
 	args []string
-	http *http.Client
+	// cred is whose processes they are, nil for the tests' own; under is a program that the daemon is run by.
+	cred  *syscall.Credential
+	under []string
+	http  *http.Client
 
 	daemon *exec.Cmd
 	exited chan struct{}
@@ -107,10 +110,11 @@ func (w *world) start() {
 // launch runs a daemon without waiting for it.
 func (w *world) launch() {
 	w.t.Helper()
-	cmd := exec.Command(w.bin, append([]string{"daemon", "run"}, w.args...)...)
+	argv := slices.Concat(w.under, []string{w.bin, "daemon", "run"}, w.args)
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = append(append(os.Environ(), "SUBSTRAT_HOME="+w.home, "GORACE=halt_on_error=1 atexit_sleep_ms=0"), w.env...)
 	cmd.Stdout, cmd.Stderr = w.log, w.log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: w.cred}
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}

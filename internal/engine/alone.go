@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path"
 	"path/filepath"
@@ -160,6 +161,9 @@ func LandlockLeaves(abi int) []string {
 		"command lines of all processes can be read, since it has no pid namespace",
 		"files in its workspace that programs obey are not protected, only told of")
 }
+
+// Walled says whether the process at the other end of a connection is one of a turn's, behind walls.
+func Walled(c net.Conn) (bool, error) { return turn.Walled(c) }
 
 // neverRan says why the last step inside a sandbox did not become the agent: what it could not take away, it must not run
 // with.

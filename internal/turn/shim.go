@@ -116,7 +116,7 @@ func newShim(spare bool) (*shim, error) {
 	// A picture of a process's memory in a file would hold every secret it was given.
 	s.note("cannot turn core files off", unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}))
 	s.hub.add(first)
-	s.hub.serve(l)
+	s.hub.serve(unwalled{l})
 	return s, nil
 }
 
