@@ -25,9 +25,12 @@ func (a *app) doctorCommand() *cobra.Command {
 				for _, f := range findings {
 					a.finding(f)
 				}
-				if ok {
+				switch {
+				case ok:
 					fmt.Fprintln(a.Out, "\nTurns can run here.")
-				} else {
+				case daemon.HeldByLandlock():
+					fmt.Fprintln(a.Out, "\nTurns cannot run in bubblewrap here. With --sandbox landlock --network none (or host) they are held by Landlock alone: what that\nleaves open stands above. With --sandbox none they run as plain processes with all of your rights.")
+				default:
 					fmt.Fprintln(a.Out, "\nTurns cannot run in a sandbox here. With --sandbox none they run as plain processes with all of your rights.")
 				}
 			})

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"substrat.dev/substrat/agentcli"
 	"substrat.dev/substrat/internal/confine"
+	"substrat.dev/substrat/internal/engine"
 	"substrat.dev/substrat/internal/netns"
 	"substrat.dev/substrat/internal/resource"
 	"substrat.dev/substrat/internal/sandbox"
@@ -38,6 +40,22 @@ func Doctor(ctx context.Context, home string) []Finding {
 	return append(out, program(ctx, "git", "worktrees and most agents' work need it"), space(home))
 }
 
+// alone tells what sandbox landlock, which needs no bubblewrap, would hold here, and what it would not.
+func alone(abi int) Finding {
+	f := Finding{Name: "sandbox landlock", Remedy: fmt.Sprintf("Linux 6.12 or newer (Landlock version %d); until then such turns fail", confine.MustABI)}
+	if abi < confine.MustABI {
+		f.Detail = fmt.Sprintf("agents cannot be held by Landlock alone: version %d is here, %d is needed", abi, confine.MustABI)
+		return f
+	}
+	f.OK, f.Remedy = true, ""
+	f.Detail = fmt.Sprintf("for hosts without bubblewrap, by Landlock version %d: holds files, signals, other processes and the internet (network none, or all of the host's: there is no egress door). It does not hold: ", abi) +
+		strings.Join(engine.LandlockLeaves(abi), "; ")
+	return f
+}
+
+// HeldByLandlock says whether sandbox landlock works here.
+func HeldByLandlock() bool { return alone(confine.LandlockABI()).OK && confine.SeccompAvailable() }
+
 // walls looks at what stands around a sandbox, beside bubblewrap.
 func walls() []Finding {
 	seccomp := Finding{Name: "seccomp", OK: confine.SeccompAvailable(), Required: true, Detail: "system calls can be filtered"}
@@ -59,7 +77,7 @@ func walls() []Finding {
 	if !limits.OK {
 		limits.Remedy = "run the daemon as a systemd service with Delegate=yes and DelegateSubgroup=substrat-daemon"
 	}
-	return []Finding{seccomp, landlock, door, limits}
+	return []Finding{seccomp, landlock, alone(confine.LandlockABI()), door, limits}
 }
 
 // provider tells whether an agent CLI is there. None but the simulator is required.

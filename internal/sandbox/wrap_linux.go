@@ -115,7 +115,7 @@ func findBwrap() (string, error) {
 	path, err := exec.LookPath("bwrap")
 	if err != nil || !filepath.IsAbs(path) {
 		return "", substrat.Errorf(substrat.CodeNotInstalled, "cannot make a sandbox: bwrap is not in PATH").
-			WithHint("install the package bubblewrap, or choose sandbox none for this agent")
+			WithHint("install the package bubblewrap, or choose sandbox landlock or none for this agent: substrat doctor tells what the first holds")
 	}
 	info, err := os.Stat(path)
 	if err != nil {
