@@ -39,6 +39,10 @@ func (e *Engine) aside(ctx context.Context, ref, name, dir string) (r *runner, a
 	if err != nil {
 		return nil, nil, "", err
 	}
+	if a.agent.Sandbox == substrat.Landlock {
+		return nil, nil, "", substrat.Errorf(substrat.CodeUnsupported, "%s is held by Landlock alone: there are no mounts to look at", a.path).
+			WithHint("its workspace is %s; substrat doctor tells what Landlock leaves open", a.living.Dir())
+	}
 	if a.agent.Sandbox != substrat.Bubblewrap {
 		return nil, nil, "", substrat.Errorf(substrat.CodeUnsupported, "%s has no sandbox: it runs with all of your rights", a.path).
 			WithHint("look around in %s", a.living.Dir())
