@@ -2,10 +2,8 @@ package straight
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
-	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -37,18 +35,6 @@ func openByParts(path string) (*os.File, error) {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	return os.NewFile(uintptr(fd), path), nil
-}
-
-// rootOf opens the directory that a descriptor stands for, whatever became of its name.
-func rootOf(f *os.File) (*os.Root, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.IsDir() {
-		return nil, fmt.Errorf("%s: not a directory", f.Name())
-	}
-	return os.OpenRoot("/proc/self/fd/" + strconv.Itoa(int(f.Fd())))
 }
 
 func idOf(info fs.FileInfo) ID {

@@ -5,6 +5,7 @@ package straight
 import (
 	"io/fs"
 	"os"
+	"syscall"
 )
 
 func open(path string) (*os.File, error) {
@@ -14,6 +15,10 @@ func open(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-func rootOf(f *os.File) (*os.Root, error) { return os.OpenRoot(f.Name()) }
-
-func idOf(fs.FileInfo) ID { return ID{} }
+func idOf(info fs.FileInfo) ID {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return ID{}
+	}
+	return ID{uint64(st.Dev), uint64(st.Ino)}
+}

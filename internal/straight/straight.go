@@ -26,7 +26,23 @@ func Root(dir string) (*os.Root, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return rootOf(f)
+	checked, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	// It is opened by its name, so that errors tell it; what was checked decides.
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := root.Stat(".")
+	if err == nil && !os.SameFile(checked, opened) {
+		err = &fs.PathError{Op: "open", Path: dir, Err: ErrLink}
+	}
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return root, nil
 }
 
 // Stat tells what is at a path.
