@@ -60,6 +60,7 @@ func TestFaultAccounts(t *testing.T) {
 
 // TestFaultNetwork: a network that is down uses up no attempts.
 func TestFaultNetwork(t *testing.T) {
+	t.Parallel()
 	needSandbox(t)
 	w := newWorld(t)
 	w.start()

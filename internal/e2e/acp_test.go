@@ -87,6 +87,7 @@ func lines(l ...string) string { return strings.Join(l, "\n") }
 
 // TestACP: an agent that speaks ACP does turn after turn in one process, asks for leave, and is asked on after whatever dies.
 func TestACP(t *testing.T) {
+	t.Parallel()
 	needSandbox(t)
 	w, a := acpWorld(t)
 

@@ -81,6 +81,7 @@ func kid(script string) []any {
 
 // TestEditorQuestions: what wants a text is answered in order, prompt by prompt, whoever of the team asked.
 func TestEditorQuestions(t *testing.T) {
+	t.Parallel()
 	needSandbox(t)
 	w := newWorld(t)
 	w.start()
@@ -132,6 +133,7 @@ func TestEditorQuestions(t *testing.T) {
 
 // TestEditorEndings: how a prompt ends when the team fails, is stopped, is held, or is left alone by its editor.
 func TestEditorEndings(t *testing.T) {
+	t.Parallel()
 	needSandbox(t)
 	w := newWorld(t)
 	w.start()
@@ -219,6 +221,7 @@ func TestEditorEndings(t *testing.T) {
 
 // TestEditorLeave: a process that waits for leave in its turn keeps no prompt open when the user puts the decision off.
 func TestEditorLeave(t *testing.T) {
+	t.Parallel()
 	needSandbox(t)
 	w, lead := acpWorld(t)
 	d := w.desk(t.TempDir(), "--agent", "lead")

@@ -175,6 +175,7 @@ func (w *world) prompt(conn *acp.ClientSideConnection, id acp.SessionId, text st
 
 // TestEditor: a team is one agent to an editor.
 func TestEditor(t *testing.T) {
+	t.Parallel()
 	needSandbox(t)
 	w := newWorld(t)
 	u, conn := w.edit("--provider", "sim")

@@ -13,6 +13,7 @@ import (
 // TestFleet: many sessions over few processes. Ten teams share eight slots and write to each other until every receipt is
 // final; the daemon stays small. In the long suite it is 500 agents and 5,000 messages.
 func TestFleet(t *testing.T) {
+	t.Parallel()
 	needSandbox(t)
 	agents, messages := 4, 200
 	if os.Getenv("SOAK") != "" {

@@ -113,6 +113,7 @@ try "git init --template=own --separate-git-dir=own2 ."
 // TestGuard: an agent cannot write what programs on the user's machine obey, by any way; where it can, the user is told; and
 // nothing of ours stays in the workspace.
 func TestGuard(t *testing.T) {
+	t.Parallel()
 	needSandbox(t)
 	w := newWorld(t)
 	w.start()
@@ -190,6 +191,7 @@ echo '{}' > packages/z/.cursor/MCP.json; echo 'obey me' >> packages/y/AGENTS.md;
 // TestGuardCrash: what was made in a workspace goes although the daemon died, and what was written meanwhile is told by the
 // next one.
 func TestGuardCrash(t *testing.T) {
+	t.Parallel()
 	needSandbox(t)
 	w := newWorld(t)
 	w.start()
@@ -215,6 +217,7 @@ func TestGuardCrash(t *testing.T) {
 // TestGuardWorktree: in a git worktree, what leads git to the repository and what it is told there stay as they were, and an
 // agent can commit.
 func TestGuardWorktree(t *testing.T) {
+	t.Parallel()
 	needSandbox(t)
 	w := newWorld(t)
 	w.start()
@@ -259,6 +262,7 @@ rm -rf evil lead`}, step{"text": "done"})))
 
 // TestGuardLive: what a process that lives on between turns writes is told when each turn has ended.
 func TestGuardLive(t *testing.T) {
+	t.Parallel()
 	needSandbox(t)
 	w, lead := acpWorld(t)
 	w.wait(w.send("lead", "run mkdir -p x/.cursor && echo {} > x/.cursor/mcp.json; echo {} > .mcp.json; (while [ ! -e go ]; do sleep 0.05; done; echo {} > x/.mcp.json) >/dev/null 2>&1 &"))

@@ -52,6 +52,7 @@ func (w *world) knock(turn, agent, token string) string {
 // TestForeignHands: T1, T3. With a turn's own token, but from outside its sandbox, nobody speaks as its agent; each attempt is
 // an event. From inside, the same agent is heard.
 func TestForeignHands(t *testing.T) {
+	t.Parallel()
 	needSandbox(t)
 	w := newWorld(t)
 	w.start()

@@ -25,6 +25,7 @@ func obeyed(out string) (found []rune) {
 // TestHostileText: T9, T19. Whatever an agent says, writes, asks, or names its files, no command shows it as a terminal would
 // obey it; it is shown written out.
 func TestHostileText(t *testing.T) {
+	t.Parallel()
 	needSandbox(t)
 	w := newWorld(t)
 	w.start()

@@ -77,6 +77,7 @@ ok() { if ! sh -c "$1" >/dev/null 2>err.txt; then echo "CANNOT $1: $(cat err.txt
 
 // TestLandlock: what an agent behind Landlock alone can and cannot do. Each try must fail, each ok must work.
 func TestLandlock(t *testing.T) {
+	t.Parallel()
 	landlockWorlds(t, func(t *testing.T, w *world, place func(string) string) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -182,6 +183,7 @@ func (w *world) landlockTold(path string) {
 // TestLandlockTools: agents work together through their own sockets, spawn children that are held as they are, and are
 // ended with all that they started.
 func TestLandlockTools(t *testing.T) {
+	t.Parallel()
 	landlockWorlds(t, func(t *testing.T, w *world, place func(string) string) {
 		w.create(substrat.NewAgent{Name: "lead", Provider: "sim", Dir: place("ws"), Sandbox: substrat.Landlock})
 		r := w.wait(w.send("lead", script(
@@ -213,6 +215,7 @@ func TestLandlockTools(t *testing.T) {
 
 // TestLandlockNetwork: there is no door, and nobody gets the host's network without asking for it.
 func TestLandlockNetwork(t *testing.T) {
+	t.Parallel()
 	landlockWorlds(t, func(t *testing.T, w *world, place func(string) string) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -243,6 +246,7 @@ try "cat %s/journal.db"`, l.Addr().(*net.TCPAddr).Port, w.home))
 // TestLandlockPlaces: a read-only workspace is not written, a worktree's commits work and its repository's configuration is
 // closed, and files that programs obey are told of.
 func TestLandlockPlaces(t *testing.T) {
+	t.Parallel()
 	if confine.LandlockABI() < confine.MustABI {
 		t.Skip("no Landlock that could hold a turn")
 	}
@@ -291,6 +295,7 @@ try "mv $common/config $common/config2"`)
 
 // TestLandlockMissing: where the kernel has no Landlock, no turn runs behind it.
 func TestLandlockMissing(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("strace"); err != nil {
 		t.Skip("strace, which takes the system call away, is not installed")
 	}

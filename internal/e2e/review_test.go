@@ -61,6 +61,7 @@ func (w *world) checkReview(tasks int) {
 }
 
 func TestReviewPipeline(t *testing.T) {
+	t.Parallel()
 	needSandbox(t)
 	w := newWorld(t, "--slots", "3")
 	w.start()

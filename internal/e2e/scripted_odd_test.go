@@ -42,6 +42,7 @@ func (w *world) lastTurn(agent string, n int) (t substrat.Turn) {
 
 // TestScriptedOdd: what a program prints beside the protocol does not kill it, and what it gets wrong it is told.
 func TestScriptedOdd(t *testing.T) {
+	t.Parallel()
 	needSandbox(t)
 	w := newWorld(t, "--slots", "4")
 	w.start()
@@ -121,6 +122,7 @@ func (w *world) stop(ref string) {
 
 // TestScriptedLimits: a turn that takes too long is ended, and so is a program that ends in mid-turn again and again.
 func TestScriptedLimits(t *testing.T) {
+	t.Parallel()
 	needSandbox(t)
 	w := newWorld(t)
 	w.start()
@@ -162,6 +164,7 @@ func (w *world) tryCreate(n substrat.NewAgent) (a substrat.Agent, err error) {
 
 // TestScriptedSlots: resting processes count, and make room least recently used first.
 func TestScriptedSlots(t *testing.T) {
+	t.Parallel()
 	needSandbox(t)
 	w := newWorld(t, "--slots", "2")
 	w.start()
@@ -208,6 +211,7 @@ func TestScriptedSlots(t *testing.T) {
 
 // TestScriptedGo: the example in Go, suspended and killed between its turns.
 func TestScriptedGo(t *testing.T) {
+	t.Parallel()
 	needSandbox(t)
 	w := newWorld(t)
 	w.start()
@@ -234,6 +238,7 @@ func TestScriptedGo(t *testing.T) {
 
 // TestScriptedFollow: who follows a scripted agent sees text and calls once, although the daemon is killed in the middle.
 func TestScriptedFollow(t *testing.T) {
+	t.Parallel()
 	needSandbox(t)
 	w := newWorld(t)
 	w.start()

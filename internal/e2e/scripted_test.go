@@ -130,6 +130,7 @@ func (w *world) told(agent string) map[string]int {
 // TestScriptedStrikes kills each part in each state of a turn. Effects happen once, values that were recorded stay what they
 // were, and the program knows in the next turn what it knew.
 func TestScriptedStrikes(t *testing.T) {
+	t.Parallel()
 	needSandbox(t)
 	w := newWorld(t, "--slots", "20")
 	w.start()

@@ -78,6 +78,7 @@ func (x *terminal) shows(texts ...string) string {
 
 // TestTop watches and steers agents in a real terminal, across a crash of the daemon.
 func TestTop(t *testing.T) {
+	t.Parallel()
 	needSandbox(t)
 	w := newWorld(t)
 	w.start()
