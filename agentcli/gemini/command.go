@@ -79,12 +79,13 @@ func keepOut(cmd *agentcli.Command, req agentcli.Request) {
 			cmd.Env[name] = ""
 		}
 	}
-	cmd.Argv = append(cmd.Argv, "--extensions", "none", "--allowed-mcp-server-names")
+	cmd.Argv = append(cmd.Argv, "--extensions", "none")
+	// The flag takes one name.
 	for _, s := range req.MCP {
-		cmd.Argv = append(cmd.Argv, s.Name)
+		cmd.Argv = append(cmd.Argv, "--allowed-mcp-server-names", s.Name)
 	}
 	if len(req.MCP) == 0 {
-		cmd.Argv = append(cmd.Argv, "none")
+		cmd.Argv = append(cmd.Argv, "--allowed-mcp-server-names", "none")
 	}
 }
 

@@ -24,7 +24,7 @@ func TestCommandOfATurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	headlesstest.Argv(t, cmd, "--output-format", "stream-json", "--approval-mode", "yolo", "--model", "pro", "--extensions", "none",
-		"--allowed-mcp-server-names", "notes", "web", "--resume", "s1", "--debug")
+		"--allowed-mcp-server-names", "notes", "--allowed-mcp-server-names", "web", "--resume", "s1", "--debug")
 	if string(cmd.Stdin) != "do it" || cmd.Env["GEMINI_CLI_TRUST_WORKSPACE"] != "true" || cmd.Env["GEMINI_CLI_HOME"] != "" {
 		t.Errorf("stdin %q, environment %v", cmd.Stdin, cmd.Env)
 	}

@@ -85,7 +85,7 @@ func TestEditorQuestions(t *testing.T) {
 	needSandbox(t)
 	w := newWorld(t)
 	w.start()
-	dir := t.TempDir()
+	dir := w.space()
 	d := w.desk(dir, "--provider", "sim")
 	other := w.desk(dir, "--provider", "sim")
 	if !strings.HasPrefix(d.root, "editor-") || other.root != d.root+"-2" {
@@ -137,7 +137,7 @@ func TestEditorEndings(t *testing.T) {
 	needSandbox(t)
 	w := newWorld(t)
 	w.start()
-	d := w.desk(t.TempDir(), "--provider", "sim")
+	d := w.desk(w.space(), "--provider", "sim")
 
 	file := filepath.Join(w.agent(d.root).Dir, "a.txt")
 	d.does(script(step{"write": "a.txt", "content": "one\n"}, step{"edit": "a.txt", "old": "one", "new": "two"}), acp.StopReasonEndTurn, "diff "+file+" one\n=>two")
@@ -202,7 +202,7 @@ func TestEditorEndings(t *testing.T) {
 		t.Errorf("closed: %v", r.StopReason)
 	}
 	turn := w.agent(d.root).Turn
-	second := w.desk(t.TempDir(), "--agent", d.root)
+	second := w.desk(w.space(), "--agent", d.root)
 	gone := make(chan acp.PromptResponse, 1)
 	go func() {
 		r, _ := w.prompt(second.conn, second.id, "and then")

@@ -182,7 +182,7 @@ func TestEditor(t *testing.T) {
 	if _, err := conn.Initialize(t.Context(), acp.InitializeRequest{ProtocolVersion: 1}); err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
+	dir := w.space()
 	if _, err := conn.NewSession(t.Context(), acp.NewSessionRequest{Cwd: dir, McpServers: []acp.McpServer{}}); err == nil || !strings.Contains(err.Error(), "substrat daemon start") {
 		t.Errorf("without a daemon: %v", err)
 	}

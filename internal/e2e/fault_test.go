@@ -329,7 +329,7 @@ func TestNoRoom(t *testing.T) {
 	}
 	t.Cleanup(func() { w.unmount() })
 	w.start()
-	w.create(substrat.NewAgent{Name: "a", Dir: t.TempDir()})
+	w.create(substrat.NewAgent{Name: "a", Dir: w.space()})
 	w.wait(w.send("a", "before"))
 	filler := filepath.Join(w.home, "filler")
 	if out, err := exec.Command("sh", "-c", "dd if=/dev/zero of='"+filler+"' bs=4096 2>/dev/null; true").CombinedOutput(); err != nil {

@@ -56,7 +56,7 @@ func TestForeignHands(t *testing.T) {
 	needSandbox(t)
 	w := newWorld(t)
 	w.start()
-	lead := w.create(substrat.NewAgent{Name: "lead", Provider: "sim", Dir: t.TempDir()})
+	lead := w.create(substrat.NewAgent{Name: "lead", Provider: "sim", Dir: w.space()})
 	w.create(substrat.NewAgent{Name: "coder", Parent: "lead"})
 	w.send("lead", script(
 		step{"shell": "substrat tool list_children"},

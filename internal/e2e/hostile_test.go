@@ -29,7 +29,7 @@ func TestHostileText(t *testing.T) {
 	needSandbox(t)
 	w := newWorld(t)
 	w.start()
-	w.create(substrat.NewAgent{Name: "lead", Provider: "sim", Dir: t.TempDir(), Instructions: nasty})
+	w.create(substrat.NewAgent{Name: "lead", Provider: "sim", Dir: w.space(), Instructions: nasty})
 	asked := w.send("lead", nasty+script(
 		step{"mcp": "ask_user", "args": step{"question": nasty, "options": []string{"yes " + nasty, "no"}}},
 		step{"mcp": "send_message", "args": step{"recipient": "USER", "text": nasty, "sync": false}},

@@ -252,7 +252,7 @@ func TestLandlockPlaces(t *testing.T) {
 	}
 	w := newWorld(t)
 	w.start()
-	dir := t.TempDir()
+	dir := w.space()
 	w.create(substrat.NewAgent{Name: "writer", Provider: "sim", Dir: dir, Sandbox: substrat.Landlock})
 	w.run("writer", `mkdir .claude && echo '{"apiKeyHelper":"./evil"}' > .claude/settings.json`)
 	if got := w.flagged(); !slices.Equal(got, []string{".claude/settings.json created"}) {
@@ -263,7 +263,7 @@ func TestLandlockPlaces(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "written")); err == nil {
 		t.Error("a reviewer wrote into the workspace")
 	}
-	repo := t.TempDir()
+	repo := w.space()
 	gitAt(t, repo, "init", "-q", "-b", "main")
 	gitAt(t, repo, "commit", "-q", "--allow-empty", "-m", "first")
 	w.create(substrat.NewAgent{Name: "tree", Provider: "sim", Dir: repo, Worktree: true, Sandbox: substrat.Landlock})

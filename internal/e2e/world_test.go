@@ -70,6 +70,16 @@ func newWorldOf(t *testing.T, bin string, env []string, args ...string) *world {
 	return w
 }
 
+// space makes a directory to work in. It goes when the daemon has, which may remove its own places from it until then.
+func (w *world) space() string {
+	w.t.Helper()
+	dir, err := os.MkdirTemp(w.dir, "space-")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return dir
+}
+
 func (w *world) close() {
 	if w.daemon != nil {
 		_ = w.post("/v1/shutdown", map[string]string{"mode": "cancel"}, nil)

@@ -35,7 +35,7 @@ func newTeam(t *testing.T, config ...string) *team {
 	t.Helper()
 	dir := scratch(t)
 	x := &team{t: t, bin: filepath.Join(dir, "substrat"), work: filepath.Join(dir, "work")}
-	if out, err := exec.Command("go", "build", "-o", x.bin, "substrat.dev/substrat/cmd/substrat").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", dir+"/", "substrat.dev/substrat/cmd/substrat", "substrat.dev/substrat/cmd/substrat-shim").CombinedOutput(); err != nil {
 		t.Fatalf("cannot build: %v\n%s", err, out)
 	}
 	if err := os.MkdirAll(filepath.Join(x.work, ".git"), 0o755); err != nil {
