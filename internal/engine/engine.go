@@ -18,7 +18,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 
@@ -197,7 +196,7 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 // Each daemon makes its own: a turn that a daemon before started may be about to mount the one of that time.
 func (e *Engine) prepareEtc() {
 	all := filepath.Join(e.cfg.Home, "etc")
-	etc := filepath.Join(all, strconv.FormatInt(e.epoch, 10))
+	etc := filepath.Join(all, e.NewID())
 	forgotten, err := os.ReadDir(all)
 	if err == nil {
 		for _, d := range forgotten {
