@@ -33,6 +33,8 @@ type liveRun struct {
 	stopped atomic.Bool
 	// ended says why the turn was ended from outside, if it was.
 	ended atomic.Pointer[verdict]
+	// ready is what the program was asked, once it has been: before, there is nothing that it could be asked to end.
+	ready atomic.Pointer[agentcli.Request]
 	// told ends the following of what the process tries to reach.
 	told func()
 	// asking counts the time in which a person is asked.
@@ -308,7 +310,16 @@ func (l *liveRun) converse(ctx context.Context, greeted bool) (agentcli.Result, 
 	}
 	live.Greeting = l.s.greeting
 	conn.tape = l.tape
+	l.getReady()
+	defer l.ready.Store(nil)
 	return l.p.Converse(ctx, conn, l.a.request, discard)
+}
+
+// getReady lets the turn be ended politely from here on. The copy is the guard's own.
+func (l *liveRun) getReady() {
+	asked, turn := l.a.request, *l.a.request.Live
+	asked.Live = &turn
+	l.ready.Store(&asked)
 }
 
 // greet readies a new process. Reading goes on where the greeting ended.
@@ -360,7 +371,7 @@ func (l *liveRun) guard(ctx context.Context, conn *liveConn, done <-chan struct{
 	default:
 		asking, cancel := context.WithTimeout(ctx, interruptGrace)
 		defer cancel()
-		if l.p.Interrupt(asking, &liveConn{s: l.s}, l.a.request) == nil {
+		if asked := l.ready.Load(); asked != nil && l.p.Interrupt(asking, &liveConn{s: l.s}, *asked) == nil {
 			select {
 			case <-done:
 				return
