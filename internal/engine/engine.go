@@ -51,9 +51,11 @@ type Config struct {
 
 // Engine runs the teams of one daemon.
 type Engine struct {
-	cfg       Config
-	journal   journal.Journal
-	epoch     int64
+	cfg     Config
+	journal journal.Journal
+	epoch   int64
+	// pins says that bwrap mounts what was opened for it.
+	pins      bool
 	providers map[string]agentcli.Provider
 	started   time.Time
 	// launcher starts turns from shims that run already; it lives as long as Run.
@@ -147,6 +149,7 @@ func Open(ctx context.Context, cfg Config, j journal.Journal) (*Engine, error) {
 		return nil, err
 	}
 	e.prepareEtc()
+	e.pins = sandbox.CanPin(ctx)
 	e.openIndex(ctx)
 	return e, nil
 }

@@ -198,6 +198,9 @@ func (r *runner) spec(a *attempt, cmd agentcli.Command) (turn.Spec, error) {
 	}
 	if spec.Argv, err = sandbox.Wrap(profile, cmd.Argv); err == nil {
 		spec.Argv, spec.Options = hideOptions(spec.Argv, spec.Options)
+		if r.e.pins {
+			spec.Pinned = []string{a.agent.Dir}
+		}
 	}
 	spec.Dir, spec.Secrets = "/", r.secrets(a)
 	return spec, err

@@ -84,3 +84,15 @@ type runError struct {
 func (e *runError) Error() string { return e.text + " (" + e.err.Error() + ")" }
 
 func (e *runError) Unwrap() error { return e.err }
+
+// CanPin says whether bwrap mounts directories that were opened for it (--bind-fd): 0.10 and newer, and where it was taken back.
+func CanPin(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	path, err := findBwrap()
+	if err != nil {
+		return false
+	}
+	help, err := run(ctx, path, "--help")
+	return err == nil && strings.Contains(help, "--ro-bind-fd")
+}

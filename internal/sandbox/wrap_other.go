@@ -37,3 +37,6 @@ func PrepareEtc(string) error {
 func Alone(Profile, ...string) (Places, error) {
 	return Places{}, substrat.Errorf(substrat.CodeUnsupported, "cannot sandbox on this platform")
 }
+
+// CanPin says no: there is no bubblewrap here.
+func CanPin(context.Context) bool { return false }

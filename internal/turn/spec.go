@@ -37,6 +37,8 @@ type Spec struct {
 	// Options are further options of bwrap, given to it by a descriptor: what everybody on the machine may read stands in
 	// Argv. They are for a sandbox only.
 	Options []string `json:"-"`
+	// Pinned are directories in Options that are opened by the shim and mounted by what was opened (--bind-fd).
+	Pinned []string `json:"pinned,omitempty"`
 	// Secrets are values that the process was given and that are to be in no file of the turn: in what it prints a mark
 	// takes their place before it is written, whatever the encoding. They are in the shim's memory only.
 	Secrets []string `json:"-"`

@@ -96,11 +96,16 @@ func openPipes(spec Spec) (p pipes, err error) {
 		p.theirs = append(p.theirs, w)
 	}
 	if spec.Sandboxed && len(spec.Options) > 0 {
-		fd, err := unseen(spec.Options)
+		options, pinned, err := pin(spec, len(p.theirs)+1)
 		if err != nil {
 			return p, err
 		}
-		p.theirs = append(p.theirs, fd)
+		fd, err := unseen(options)
+		if err != nil {
+			closeAll(pinned)
+			return p, err
+		}
+		p.theirs = append(append(p.theirs, fd), pinned...)
 	}
 	return p, nil
 }
